@@ -1,0 +1,15 @@
+export { describeScenarios } from './scenarios/index.ts';
+export type { ScenarioDescription } from './scenarios/index.ts';
+export { startSimulator } from './server.ts';
+export type { Simulator, SimulatorOptions } from './server.ts';
+export { readLedgerFile } from './ledger.ts';
+export type { LedgerEntry, Outcome } from './ledger.ts';
+export { DEFAULT_MODELS } from './models.ts';
+export type { Models, SimulatedModel } from './models.ts';
+export { UnexpectedResult } from './scenario.ts';
+export type { Anchor, Call, CallResult, Fault, Play, Scenario, Step, View } from './scenario.ts';
+export { call, calls, checkResults, exitCodeOf, expectResult, say, script, toScriptPrompt } from './script.ts';
+export type { Expectation, InlineStep, ScriptStep } from './script.ts';
+export { fromBase64, toBase64, toMarker } from './marker.ts';
+export { validate } from './validate.ts';
+export { canonicalJson } from './json.ts';
