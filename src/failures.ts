@@ -1,0 +1,151 @@
+import type { TemporalFailure } from '@temporalio/common';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  ChildWorkflowFailure,
+  TerminatedFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
+import type { AgentResult, AgentStatus } from './protocol.ts';
+
+/**
+ * Every failure type that crosses Temporal, and the functions that make and read them. Type names are kept for ever:
+ * old histories hold them.
+ */
+export const FAILURES = {
+  /** The agent ended `failed`; details: [AgentResult]. */
+  agentFailed: 'Agent.Failed',
+  /** The agent was never started: its input breaks a rule. */
+  agentRejected: 'Agent.Rejected',
+  /** Another attempt has taken over; this one wrote nothing and did nothing. */
+  attemptStale: 'Attempt.Stale',
+  inputInvalid: 'Input.Invalid',
+  storeUnavailable: 'Store.Unavailable',
+  modelRateLimited: 'Model.RateLimited',
+  modelOverloaded: 'Model.Overloaded',
+  modelUnreachable: 'Model.Unreachable',
+  modelServer: 'Model.Server',
+  modelCut: 'Model.Cut',
+  modelIdle: 'Model.Idle',
+  modelInvalid: 'Model.Invalid',
+  modelAuth: 'Model.Auth',
+  modelPermission: 'Model.Permission',
+  modelNotFound: 'Model.NotFound',
+  modelTooLarge: 'Model.TooLarge',
+  modelBilling: 'Model.Billing',
+  modelContextExceeded: 'Model.ContextExceeded',
+  modelAborted: 'Model.Aborted',
+} as const;
+
+/** Failures that no retry can cure. */
+export const FINAL_FAILURES: readonly string[] = [
+  FAILURES.agentFailed,
+  FAILURES.agentRejected,
+  FAILURES.attemptStale,
+  FAILURES.inputInvalid,
+  FAILURES.modelInvalid,
+  FAILURES.modelAuth,
+  FAILURES.modelPermission,
+  FAILURES.modelNotFound,
+  FAILURES.modelTooLarge,
+  FAILURES.modelBilling,
+  FAILURES.modelContextExceeded,
+];
+
+/** Closes the workflow as Failed; the result travels in the details. */
+export function agentFailed(result: AgentResult): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: FAILURES.agentFailed,
+    message: result.error ?? 'the agent failed',
+    nonRetryable: true,
+    details: [result],
+  });
+}
+
+/** The agent breaks a rule and is not started: nothing was written. */
+export function agentRejected(reason: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.agentRejected, message: reason, nonRetryable: true });
+}
+
+/** For an attempt that is no longer the current one. */
+export function attemptStale(reason: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.attemptStale, message: reason, nonRetryable: true });
+}
+
+/** Disk full, store away: waited out by the retry policy. */
+export function storeUnavailable(reason: string, cause?: Error): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.storeUnavailable, message: reason, cause });
+}
+
+/** The stored data do not fit the input; no retry helps. */
+export function inputInvalid(reason: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.inputInvalid, message: reason, nonRetryable: true });
+}
+
+/** What the model server answered, or that it did not; `src/model/failure.ts` decides the rest. */
+export function modelFailure(facts: {
+  readonly type: string;
+  /** At most 300 bytes, nothing of the conversation in it. */
+  readonly message: string;
+  /** How long to wait before the next attempt; undefined: no attempt can help. */
+  readonly retryDelayMs: number | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
+}): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: facts.type,
+    message: facts.message,
+    nonRetryable: facts.retryDelayMs === undefined,
+    nextRetryDelay: facts.retryDelayMs,
+    details: [facts.details],
+  });
+}
+
+export function isRejection(error: unknown): boolean {
+  return (
+    deepest(error) instanceof ApplicationFailure &&
+    (deepest(error) as ApplicationFailure).type === FAILURES.agentRejected
+  );
+}
+
+/** Message of the innermost cause: "Activity task failed" alone tells nobody anything. At most 300 characters. */
+export function rootCauseOf(error: unknown): string {
+  const root = deepest(error);
+  const type = root instanceof ApplicationFailure && root.type ? `${root.type}: ` : '';
+  const message = root instanceof TimeoutFailure ? `timed out (${root.timeoutType})` : messageOf(root);
+  return `${type}${message}`.slice(0, 300);
+}
+
+/** How a child ended, read from the failure that its parent got. */
+export function childEnding(error: unknown): { status: AgentStatus; error?: string } {
+  if (!(error instanceof ChildWorkflowFailure)) throw error;
+  const { cause } = error;
+  if (cause instanceof CancelledFailure) return { status: 'cancelled' };
+  if (cause instanceof TerminatedFailure) return { status: 'lost', error: 'terminated' };
+  if (isRejection(error)) return { status: 'rejected', error: rootCauseOf(error) };
+  return { status: 'failed', error: rootCauseOf(error) };
+}
+
+/** The result that a failed agent's failure carries, if it does. */
+export function resultOfFailure(error: unknown): AgentResult | undefined {
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (current instanceof ApplicationFailure && current.type === FAILURES.agentFailed) {
+      return current.details?.[0] as AgentResult | undefined;
+    }
+  }
+  return undefined;
+}
+
+function deepest(error: unknown): unknown {
+  let current = error;
+  while (isWrapper(current) && current.cause) current = current.cause;
+  return current;
+}
+
+function isWrapper(error: unknown): error is TemporalFailure {
+  return error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
