@@ -1,0 +1,58 @@
+import { hashFile, replaceFile, sha256, StaleFileError } from '../tools/atomic-write.ts';
+import type { FileChange, ToolResult } from '../tools/tool.ts';
+import type { CallJournal, FileIntent } from './journal.ts';
+
+export interface FileEffect {
+  readonly journal: CallJournal;
+  readonly roots: readonly string[];
+  /** Computes the change from what is there now. */
+  prepare(): Promise<FileChange>;
+  /** Asked right before the file is touched; throws when the call is no longer this attempt's. */
+  confirm(): Promise<void>;
+}
+
+/**
+ * Makes a file change at most once. The intent says what the file is before and after, so an attempt after a crash can
+ * tell from the file alone whether the change was made; where it is neither, nothing is overwritten and the model is
+ * told.
+ */
+export async function changeFile(effect: FileEffect): Promise<ToolResult> {
+  const earlier = await effect.journal.readIntent();
+  const recovered = earlier && (await recover(earlier, effect.roots));
+  if (recovered) return recovered;
+  const change = await effect.prepare();
+  const intent = toIntent(change);
+  await effect.journal.writeIntent(intent);
+  await effect.confirm();
+  return apply(change, intent, effect.roots);
+}
+
+// Undefined: the file is still as it was before, so the change can be made now.
+async function recover(intent: FileIntent, roots: readonly string[]): Promise<ToolResult | undefined> {
+  const now = await hashFile(intent.path, roots);
+  if (now === intent.postSha256) return intent.result;
+  return now === intent.preSha256 ? undefined : conflict(intent);
+}
+
+async function apply(change: FileChange, intent: FileIntent, roots: readonly string[]): Promise<ToolResult> {
+  try {
+    await replaceFile(change, roots);
+    return change.result;
+  } catch (error) {
+    if (!(error instanceof StaleFileError)) throw error;
+    // Another attempt of this very call may have been faster; then the file is as it should be.
+    const now = await hashFile(change.path, roots);
+    return now === intent.postSha256 ? change.result : conflict(intent);
+  }
+}
+
+function toIntent({ path, preSha256, content, result }: FileChange): FileIntent {
+  return { path, preSha256, postSha256: sha256(content), result };
+}
+
+function conflict({ path }: FileIntent): ToolResult {
+  const text =
+    `Conflict: ${path} was changed by someone else while this call was being made, so it was not overwritten. ` +
+    'Whether this change was in place for a moment is not known. Read the file again before you decide what to do.';
+  return { text, isError: true };
+}

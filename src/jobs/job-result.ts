@@ -1,0 +1,60 @@
+import type { ToolContext, ToolResult } from '../tools/tool.ts';
+import { readOutput, type JobOutput } from './job-output.ts';
+import { cleanOutput, cutMiddle } from './output-text.ts';
+import type { JobOutcome } from './start-or-attach.ts';
+
+/** Most characters of output the model is shown; the rest is stored. */
+export const MAX_OUTPUT_CHARACTERS = 30_000;
+
+/** What the model is told about a job: its output, and as last line how it ended. */
+export async function jobResult(outcome: JobOutcome, context: Pick<ToolContext, 'spill'>): Promise<ToolResult> {
+  const { exit, folder, caps } = outcome;
+  const output = folder === undefined ? NO_OUTPUT : readOutput(folder, caps, exit.totalBytes || undefined);
+  const whole = wholeText(output);
+  const shown = await fit(whole, context);
+  const body = shown.text === '' ? '(no output)' : shown.text;
+  const text = [body, ...notes(outcome), ending(outcome)].join('\n');
+  const facts = { exitCode: exit.exitCode ?? undefined, spilledTo: shown.spilledTo };
+  const isError =
+    exit.timedOut || exit.interrupted || exit.cancelled || exit.outputCapped || exit.notStarted !== undefined;
+  return { text, isError, facts };
+}
+
+const NO_OUTPUT: JobOutput = { head: Buffer.alloc(0), tail: Buffer.alloc(0), totalBytes: 0 };
+
+function wholeText({ head, tail, totalBytes }: JobOutput): string {
+  const leftOut = totalBytes - head.length - tail.length;
+  if (leftOut <= 0) return cleanOutput(Buffer.concat([head, tail])).trimEnd();
+  return `${cleanOutput(head)}\n[${leftOut} bytes of ${totalBytes} were not kept]\n${cleanOutput(tail)}`.trimEnd();
+}
+
+async function fit(
+  whole: string,
+  { spill }: Pick<ToolContext, 'spill'>,
+): Promise<{ text: string; spilledTo?: string }> {
+  const ends = cutMiddle(whole, MAX_OUTPUT_CHARACTERS);
+  if (!ends) return { text: whole };
+  const spilledTo = await spill(whole);
+  const note = `[${ends.cut} characters cut here; the whole output is in ${spilledTo}]`;
+  return { text: `${ends.head}\n${note}\n${ends.tail}`, spilledTo };
+}
+
+function notes({ exit, caps }: JobOutcome): readonly string[] {
+  const found: string[] = [];
+  if (exit.outputCapped) found.push(`killed: it wrote more than ${caps.flowBytes} bytes of output`);
+  if (exit.problem) found.push(`trouble: ${exit.problem}`);
+  if (exit.movedAside.length > 0) {
+    found.push(`removed, because commands may not create them: ${exit.movedAside.join(', ')}`);
+  }
+  return found;
+}
+
+function ending({ exit, timeoutMs }: JobOutcome): string {
+  if (exit.notStarted !== undefined) return `not started: ${exit.notStarted}`;
+  if (exit.cancelled) return 'cancelled; the whole process tree was killed; effects unknown';
+  if (exit.interrupted) return 'interrupted; effects unknown; the output above is what was written so far';
+  if (exit.timedOut) return `timed out after ${timeoutMs / 1000} s; the whole process tree was killed`;
+  if (exit.signal !== null && exit.exitCode === null) return `killed by signal ${exit.signal}`;
+  if (exit.signal !== null) return `exit code: ${exit.exitCode} (killed by signal ${exit.signal})`;
+  return `exit code: ${exit.exitCode}`;
+}
