@@ -1,0 +1,73 @@
+import type { AgentType } from '../agents/agent-type.ts';
+import { inputInvalid } from '../failures.ts';
+import type { ToolSchema } from '../model/model.ts';
+import { narrow } from '../policy/narrow.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { AgentObjects, AgentRef } from '../protocol.ts';
+import { transcriptFile } from '../store/layout.ts';
+import { getObject } from '../store/objects.ts';
+import type { AssistantMessageRecord, SessionMetaRecord, UserMessageRecord } from '../store/records.ts';
+import { recordId } from '../store/records.ts';
+import type { Transcript } from '../store/transcript.ts';
+import { openCached } from '../store/transcript.ts';
+import type { ActivityDeps } from './deps.ts';
+
+/** An agent's files, opened: its transcript and what was stored once at its start. */
+export interface AgentFiles {
+  readonly ref: AgentRef;
+  readonly transcript: Transcript;
+  readonly meta: SessionMetaRecord;
+  /** Narrowed by this worker's ceiling. */
+  readonly policy: Policy;
+}
+
+export async function openAgent(deps: ActivityDeps, ref: AgentRef): Promise<AgentFiles> {
+  const transcript = await openCached(transcriptFile(deps.home, ref));
+  const [first] = transcript.records;
+  if (first?.type !== 'session_meta') {
+    throw inputInvalid(`agent ${ref.agentId} has no transcript at ${ref.transcript}; was it written on another host?`);
+  }
+  const stored = await loadObject<Policy>(deps, ref, first.objects.policy);
+  return { ref, transcript, meta: first, policy: narrow(deps.ceiling, stored) };
+}
+
+/** Parsed objects by hash: they never change, so every turn may share them. */
+const parsedObjects = new Map<string, unknown>();
+const MAX_PARSED_OBJECTS = 500;
+
+/** A stored JSON object, its hash verified on first use. */
+export async function loadObject<T>(deps: ActivityDeps, ref: AgentRef, hash: string): Promise<T> {
+  const known = parsedObjects.get(hash);
+  if (known !== undefined) return known as T;
+  const value: unknown = JSON.parse((await getObject(deps.home, ref.transcript, hash)).toString('utf8'));
+  if (parsedObjects.size >= MAX_PARSED_OBJECTS) parsedObjects.clear();
+  parsedObjects.set(hash, value);
+  return value as T;
+}
+
+export interface RenderedAgent {
+  readonly systemPrompt: string;
+  readonly tools: readonly ToolSchema[];
+  readonly type: AgentType;
+}
+
+/** What is sent unchanged with every request of the agent: rendered once, so that the cached prefix is byte-stable. */
+export async function loadRendered(deps: ActivityDeps, ref: AgentRef, objects: AgentObjects): Promise<RenderedAgent> {
+  return {
+    systemPrompt: await loadObject<string>(deps, ref, objects.systemPrompt),
+    tools: await loadObject<readonly ToolSchema[]>(deps, ref, objects.toolSchemas),
+    type: await loadObject<AgentType>(deps, ref, objects.agentType),
+  };
+}
+
+/** The stored reply of a turn, if it was recorded in this agent's branch. */
+export function replyOf(files: AgentFiles, turn: number): AssistantMessageRecord | undefined {
+  const record = files.transcript.get(recordId({ ...files.ref, turn }, 'reply'));
+  return record?.type === 'message' && record.role === 'assistant' ? record : undefined;
+}
+
+/** The user message that opens a turn. */
+export function userMessageOf(files: AgentFiles, turn: number): UserMessageRecord | undefined {
+  const record = files.transcript.get(recordId({ ...files.ref, turn }, 'user'));
+  return record?.type === 'message' && record.role === 'user' ? record : undefined;
+}

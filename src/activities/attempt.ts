@@ -1,0 +1,91 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import { ModelError } from '../model/model.ts';
+import type { ModelReply, ModelRequest } from '../model/model.ts';
+import { recordId } from '../store/records.ts';
+import type { AttemptRecord, UsageRecord } from '../store/records.ts';
+import type { AgentFiles } from './agent-files.ts';
+import type { ActivityDeps } from './deps.ts';
+import type { Pulse } from './heartbeat.ts';
+
+/** Sends one request. It is recorded before it leaves and settled when its end is known, whatever the end is. */
+export async function attemptOnce(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  turn: number,
+  request: ModelRequest,
+  pulse: Pulse,
+): Promise<ModelReply> {
+  const attempt = await recordAttempt(files, request, turn);
+  try {
+    const reply = await deps.model.send(request, {
+      signal: pulse.signal,
+      onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),
+    });
+    await settle(files, attempt, {
+      settled: true,
+      outcome: 'complete',
+      usage: reply.usage,
+      requestId: reply.requestId,
+    });
+    return reply;
+  } catch (error) {
+    if (error instanceof ModelError) await settleFailure(deps, files, attempt, error);
+    throw error;
+  }
+}
+
+/** Two attempts that race get different numbers: the loser of an id takes the next one. */
+async function recordAttempt(files: AgentFiles, request: ModelRequest, turn: number): Promise<AttemptRecord> {
+  const { info } = Context.current();
+  const body = JSON.stringify(request.messages);
+  const writer = randomUUID();
+  for (let number = 1; ; number++) {
+    const id = recordId({ ...files.ref, turn }, `attempt.${number}`);
+    if (files.transcript.get(id)) continue;
+    const { record } = await files.transcript.append({
+      id,
+      type: 'attempt',
+      turn,
+      attempt: number,
+      model: request.model,
+      maxTokens: request.maxTokens,
+      inputTokensMax: Buffer.byteLength(JSON.stringify([request.system, request.tools])) + Buffer.byteLength(body),
+      requestSha256: createHash('sha256').update(body).digest('hex'),
+      workflowRunId: info.workflowExecution?.runId ?? '',
+      activityAttempt: info.attempt,
+      writer,
+    });
+    if (record.type !== 'attempt' || record.writer !== writer) continue;
+    await files.transcript.sync();
+    return record;
+  }
+}
+
+type Settlement = Pick<UsageRecord, 'settled' | 'outcome' | 'usage' | 'requestId' | 'error'>;
+
+/** Always passes, also from a stale attempt: spent is spent. */
+async function settle(files: AgentFiles, attempt: AttemptRecord, settlement: Settlement): Promise<void> {
+  const { turn } = attempt;
+  const id = recordId({ ...files.ref, turn }, `usage.${attempt.attempt}`);
+  await files.transcript.append({ id, type: 'usage', turn, attempt: attempt.attempt, ...settlement });
+}
+
+async function settleFailure(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  attempt: AttemptRecord,
+  error: ModelError,
+): Promise<void> {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokensMin: outputTokens } = error.seen;
+  const tokens = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens };
+  const wasAnswered = inputTokens + cacheReadTokens + cacheWriteTokens > 0;
+  await settle(files, attempt, {
+    settled: error.isSettled,
+    outcome: wasAnswered ? 'cut' : 'error',
+    usage: { ...tokens, requests: 1, costUsd: deps.model.price(attempt.model, tokens) },
+    requestId: error.requestId,
+    error: error.kind,
+  });
+  await files.transcript.sync();
+}

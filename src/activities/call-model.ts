@@ -1,0 +1,39 @@
+import type { AssistantMessageRecord } from '../store/records.ts';
+import type { CallModelInput, Reply } from '../protocol.ts';
+import { NO_USAGE } from '../protocol.ts';
+import { loadRendered, openAgent, replyOf } from './agent-files.ts';
+import type { AgentFiles } from './agent-files.ts';
+import { ask } from './ask.ts';
+import type { ActivityDeps } from './deps.ts';
+import { assertMayWrite } from './fence.ts';
+import { withHeartbeat } from './heartbeat.ts';
+import { recordReply } from './record-reply.ts';
+import { toReply } from './reply-outcome.ts';
+import { makeRoom } from './room.ts';
+import { sealTurn } from './seal.ts';
+import { usageOfTurn } from './usage-of-turn.ts';
+
+/**
+ * One turn's question: seals the turn before, records the attempt, asks the model, records the reply, and only then
+ * answers. A reply that is already recorded is never asked for again, whichever attempt comes.
+ */
+export async function callModel(deps: ActivityDeps, input: CallModelInput): Promise<Reply> {
+  return withHeartbeat(async (pulse) => {
+    const files = await openAgent(deps, input.ref);
+    const recorded = replyOf(files, input.turn);
+    if (recorded) return answer(files, recorded);
+
+    await assertMayWrite(deps, files, input.turn);
+    const sealed = await sealTurn(deps, files, input);
+    const rendered = await loadRendered(deps, files.ref, files.meta.objects);
+    await makeRoom(deps, files, rendered, input.turn);
+    const reply = await ask(deps, files, rendered, { turn: input.turn, isLast: sealed?.last !== undefined }, pulse);
+    const record = await recordReply(deps, files, rendered, input.turn, reply);
+    await files.transcript.sync();
+    return answer(files, record);
+  });
+}
+
+function answer(files: AgentFiles, record: AssistantMessageRecord): Reply {
+  return { ...toReply(files, record), usage: usageOfTurn(files, record.turn) ?? NO_USAGE };
+}

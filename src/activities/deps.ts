@@ -1,0 +1,19 @@
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { ModelClient } from '../model/model.ts';
+import type { Policy } from '../policy/policy.ts';
+import type { SandboxHost } from '../sandbox/host.ts';
+
+/** What a worker gives its activities. */
+export interface ActivityDeps {
+  readonly home: string;
+  readonly client: Client;
+  readonly namespace: string;
+  /** Identity of the server, so that a run of another server is never called lost. */
+  readonly clusterId: string;
+  readonly model: ModelClient;
+  /** The worker's own ceiling; every activity narrows the agent's policy by it. */
+  readonly ceiling: Policy;
+  readonly sandbox: SandboxHost;
+  readonly log: Logger;
+}

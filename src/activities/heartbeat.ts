@@ -1,0 +1,40 @@
+import { Context } from '@temporalio/activity';
+
+/** Well below the heartbeat time-out of 10 s, and as often as the worker's throttle lets beats through. */
+const BEAT_EVERY_MS = 2_000;
+
+/** Progress details are for people: one line. */
+const MAX_DETAIL_CHARS = 500;
+
+/** What the activity tells about itself while it runs. */
+export interface Pulse {
+  readonly signal: AbortSignal;
+  progress(line: string): void;
+}
+
+/**
+ * Beats by timer for the length of a call, also when the work itself is silent: without beats a cancellation is never
+ * felt and a long call counts as dead.
+ */
+export async function withHeartbeat<T>(work: (pulse: Pulse) => Promise<T>): Promise<T> {
+  const context = Context.current();
+  let detail = '';
+  const timer = setInterval(() => context.heartbeat(detail), BEAT_EVERY_MS);
+  const progress = (line: string) => {
+    detail = line.slice(0, MAX_DETAIL_CHARS);
+  };
+  try {
+    return await work({ signal: context.cancellationSignal, progress });
+  } catch (error) {
+    // An aborted request or a killed process must not look like a failure of its own.
+    if (context.cancellationSignal.aborted) throw context.cancellationSignal.reason;
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** Whether the workflow asked for the stop; a worker's shutdown and a lost attempt also abort the signal. */
+export function isCancelRequested(): boolean {
+  return Context.current().cancellationDetails?.cancelRequested === true;
+}

@@ -1,0 +1,28 @@
+import { callModel } from './call-model.ts';
+import { closeAgent } from './close-agent.ts';
+import type { ActivityDeps } from './deps.ts';
+import { openTranscript } from './open-transcript.ts';
+import { runTools } from './run-tools.ts';
+import type { AgentResult, CallModelInput, CloseInput, OpenInput, Opened, Reply, RunToolsInput } from '../protocol.ts';
+
+/** All that an agent does outside its workflow. */
+export interface Activities {
+  openTranscript(input: OpenInput): Promise<Opened>;
+  callModel(input: CallModelInput): Promise<Reply>;
+  /** Neighbouring read-only calls, together. */
+  runTools(input: RunToolsInput): Promise<void>;
+  /** One call with an effect. */
+  runTool(input: RunToolsInput): Promise<void>;
+  closeAgent(input: CloseInput): Promise<AgentResult>;
+}
+
+/** Binds the activities to what this worker has. */
+export function createActivities(deps: ActivityDeps): Activities {
+  return {
+    openTranscript: (input) => openTranscript(deps, input),
+    callModel: (input) => callModel(deps, input),
+    runTools: (input) => runTools(deps, input),
+    runTool: (input) => runTools(deps, input),
+    closeAgent: (input) => closeAgent(deps, input),
+  };
+}

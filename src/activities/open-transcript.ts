@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { Context } from '@temporalio/activity';
+import { checkChild } from '../agents/child.ts';
+import { agentRejected } from '../failures.ts';
+import type { Policy } from '../policy/policy.ts';
+import { workflowId } from '../protocol.ts';
+import type { AgentInput, AgentRef, OpenInput, Opened } from '../protocol.ts';
+import { transcriptFile } from '../store/layout.ts';
+import { metaFromRecords, writeMeta } from '../store/meta.ts';
+import { recordId } from '../store/records.ts';
+import type { SessionMetaRecord } from '../store/records.ts';
+import { toWellFormed } from '../store/text.ts';
+import { openCached } from '../store/transcript.ts';
+import type { Transcript } from '../store/transcript.ts';
+import { ERRAND_VERSION } from '../version.ts';
+import { loadObject, loadRendered, openAgent } from './agent-files.ts';
+import type { ActivityDeps } from './deps.ts';
+
+/**
+ * Writes the first records, before anything else happens, and refuses an agent that breaks a rule. Workflow input is
+ * untrusted: a child's policy, depth and prompt are checked against its parent's transcript.
+ */
+export async function openTranscript(deps: ActivityDeps, { input, branch }: OpenInput): Promise<Opened> {
+  const ref: AgentRef = {
+    runId: input.runId,
+    agentId: input.agentId,
+    transcript: input.transcript,
+    epoch: input.epoch,
+    branch,
+  };
+  const prompt = input.parent ? await promptFromParent(deps, ref, input) : rootPrompt(input);
+  await assertWorkspace(input.workspace);
+  const { tools } = await loadRendered(deps, ref, input.objects);
+  const transcript = await openCached(transcriptFile(deps.home, ref), { create: true });
+  await writeHeader(deps, ref, input, transcript, prompt);
+  await transcript.append({
+    id: recordId({ ...ref, turn: 1 }, 'user'),
+    type: 'message',
+    role: 'user',
+    turn: 1,
+    content: [{ type: 'text', text: toWellFormed(prompt) }],
+  });
+  await transcript.sync();
+  await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
+  return { tools: tools.map(({ name }) => name) };
+}
+
+async function writeHeader(
+  deps: ActivityDeps,
+  ref: AgentRef,
+  input: AgentInput,
+  transcript: Transcript,
+  prompt: string,
+): Promise<void> {
+  const promptSha256 = createHash('sha256').update(prompt).digest('hex');
+  const { record } = await transcript.append({
+    id: recordId({ ...ref, turn: 0 }, 'session_meta'),
+    type: 'session_meta',
+    errandVersion: ERRAND_VERSION,
+    runId: input.runId,
+    agentId: input.agentId,
+    epoch: input.epoch,
+    branch: ref.branch,
+    ...(input.parent && { parentAgent: input.parent }),
+    depth: input.depth,
+    hops: input.hops ?? 0,
+    agentType: input.agentType,
+    description: input.description,
+    workspace: input.workspace,
+    model: input.model,
+    objects: input.objects,
+    limits: input.limits,
+    promptSha256,
+    clusterId: deps.clusterId,
+    namespace: deps.namespace,
+    workflowId: workflowId(input.runId, input.agentId),
+    workflowRunId: Context.current().info.workflowExecution?.runId ?? '',
+    trace: input.trace,
+  });
+  assertSameAgent(input, record as SessionMetaRecord, promptSha256);
+}
+
+/** An id names one job: the same one again is a retry, another one under its name is refused. */
+function assertSameAgent(input: AgentInput, there: SessionMetaRecord, promptSha256: string): void {
+  if (there.promptSha256 !== promptSha256) {
+    throw agentRejected(`agent ${input.agentId} exists with another prompt; choose another --id`);
+  }
+  if (there.epoch !== input.epoch) {
+    throw agentRejected(`agent ${input.agentId} exists with epoch ${there.epoch}, not ${input.epoch}`);
+  }
+}
+
+function rootPrompt(input: AgentInput): string {
+  if (input.depth !== 0 || input.agentId !== input.runId) {
+    throw agentRejected(`agent ${input.agentId} names no parent but is not the root of run ${input.runId}`);
+  }
+  if (input.prompt === undefined || input.prompt.trim() === '') throw agentRejected('the prompt is empty');
+  return input.prompt;
+}
+
+/** The third refusal: what the workflow was told must be what the parent's transcript says. */
+async function promptFromParent(deps: ActivityDeps, ref: AgentRef, input: AgentInput): Promise<string> {
+  const parentId = input.parent?.agentId ?? '';
+  const parent = await openAgent(deps, { ...ref, agentId: parentId });
+  const found = parent.transcript.records.flatMap((record) =>
+    record.type === 'message' && record.role === 'assistant'
+      ? record.calls.map((call) => ({ call, content: record.content }))
+      : [],
+  );
+  const match = found.find(({ call }) => call.task?.agentId === input.agentId && call.callId === input.parent?.callId);
+  if (!match)
+    throw agentRejected(`agent ${input.agentId} was not asked for by ${parentId}, call ${input.parent?.callId}`);
+  const problem = checkChild({
+    parent: {
+      policy: await loadObject<Policy>(deps, ref, parent.meta.objects.policy),
+      hops: parent.meta.hops,
+      depth: parent.meta.depth,
+    },
+    child: {
+      policy: await loadObject<Policy>(deps, ref, input.objects.policy),
+      hops: input.hops ?? 0,
+      depth: input.depth,
+    },
+  });
+  if (problem !== undefined) throw agentRejected(problem);
+  const block = match.content.find((candidate) => candidate.id === match.call.toolUseId);
+  return (block?.input as { prompt: string }).prompt;
+}
+
+async function assertWorkspace(workspace: string): Promise<void> {
+  const stats = await stat(workspace).catch(() => undefined);
+  if (!stats?.isDirectory()) throw agentRejected(`workspace ${workspace} is not a folder on this worker's host`);
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
+import type { ClaimOwner } from '../effects/journal.ts';
+import { callFolder, openCallJournal, scratchFolder } from '../effects/journal.ts';
+import { StaleAttemptError, runCall } from '../effects/run-call.ts';
+import { attemptStale, inputInvalid } from '../failures.ts';
+import { cancelJob } from '../jobs/cancel-job.ts';
+import { ownIdentity } from '../jobs/process-identity.ts';
+import type { RunToolsInput } from '../protocol.ts';
+import { planSandbox } from '../sandbox/plan.ts';
+import type { SandboxRequest } from '../sandbox/plan.ts';
+import { resultsFolder } from '../store/layout.ts';
+import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
+import { toolByName } from '../tools/index.ts';
+import { parseToolInput } from '../tools/tool-input.ts';
+import type { Tool, ToolContext } from '../tools/tool.ts';
+import { openAgent, replyOf } from './agent-files.ts';
+import type { AgentFiles } from './agent-files.ts';
+import type { ActivityDeps } from './deps.ts';
+import { isCurrentAttempt } from './fence.ts';
+import { isCancelRequested, withHeartbeat } from './heartbeat.ts';
+import type { Pulse } from './heartbeat.ts';
+import { readSetOf } from './read-set.ts';
+import { spill } from './spill.ts';
+
+/** Reads of one turn that run at the same time. */
+const PARALLEL_READS = 4;
+
+/** Runs calls of one turn; their results stay in the effect journal until the seal. Inputs come from the transcript. */
+export async function runTools(deps: ActivityDeps, input: RunToolsInput): Promise<void> {
+  await withHeartbeat(async (pulse) => {
+    const files = await openAgent(deps, input.ref);
+    const reply = replyOf(files, input.turn);
+    if (!reply) throw inputInvalid(`agent ${input.ref.agentId} has no reply of turn ${input.turn} in its transcript`);
+    const waiting = [...input.calls];
+    const runNext = async (): Promise<void> => {
+      for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
+        await runOne(deps, files, reply, index, pulse);
+      }
+    };
+    await Promise.all(Array.from({ length: PARALLEL_READS }, runNext));
+  });
+}
+
+async function runOne(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  reply: AssistantMessageRecord,
+  index: number,
+  pulse: Pulse,
+): Promise<void> {
+  const call = reply.calls[index];
+  const tool = call && toolByName(call.name);
+  if (!tool)
+    throw inputInvalid(`turn ${reply.turn} of agent ${files.ref.agentId} has no call ${index} that can be run`);
+  const folder = callFolder(deps.home, files.ref, call.callId);
+  try {
+    await runCall({
+      tool,
+      input: inputOf(tool, reply, call),
+      context: await contextOf(deps, files, reply, index, pulse),
+      journal: openCallJournal(folder),
+      owner: thisAttempt(),
+      mayAct: () => isCurrentAttempt(deps.client),
+      forbiddenPaths: [deps.home],
+      planSandbox: () => planSandbox(deps.sandbox, sandboxRequest(deps, files)),
+    });
+  } catch (error) {
+    // Only a cancellation ends a job; a lost attempt or a worker's end leaves it to the next one.
+    if (isCancelRequested()) await cancelJob(folder);
+    if (error instanceof StaleAttemptError) throw attemptStale(error.message);
+    throw error;
+  }
+}
+
+function sandboxRequest(deps: ActivityDeps, { ref, policy }: AgentFiles): SandboxRequest {
+  const { sandbox: mode, roots, network } = policy;
+  return { mode, roots, network, scratch: scratchFolder(deps.home, ref), readable: [resultsFolder(deps.home, ref)] };
+}
+
+function inputOf(tool: Tool, reply: AssistantMessageRecord, call: RecordedCall): unknown {
+  const block = reply.content.find((candidate) => candidate.id === call.toolUseId);
+  const parsed = parseToolInput(tool, block?.input);
+  if ('problem' in parsed) throw inputInvalid(`call ${call.callId}: ${parsed.problem}`);
+  return parsed.input;
+}
+
+async function contextOf(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  reply: AssistantMessageRecord,
+  index: number,
+  pulse: Pulse,
+): Promise<ToolContext> {
+  const { ref, meta, policy } = files;
+  const callId = reply.calls[index]?.callId ?? '';
+  return {
+    runId: ref.runId,
+    agentId: ref.agentId,
+    callId,
+    workspace: meta.workspace,
+    policy,
+    readable: [resultsFolder(deps.home, ref)],
+    reads: await readSetOf(deps, ref, files, reply, index),
+    signal: pulse.signal,
+    progress: pulse.progress,
+    spill: (text) => spill(deps, ref, callId, text),
+  };
+}
+
+function thisAttempt(): ClaimOwner {
+  const { workflowExecution, activityId, attempt } = Context.current().info;
+  return {
+    workflowRunId: workflowExecution?.runId ?? '',
+    activityId,
+    attempt,
+    process: ownIdentity(),
+    nonce: randomUUID(),
+  };
+}

@@ -1,0 +1,51 @@
+import type { AgentRef, AgentStatus, Usage } from '../protocol.ts';
+import { transcriptFile } from '../store/layout.ts';
+import { loadSubtreeUsage } from '../store/subtree-usage.ts';
+import { writeMeta, metaFromRecords } from '../store/meta.ts';
+import { recordId } from '../store/records.ts';
+import type { EndRecord } from '../store/records.ts';
+import { openCached } from '../store/transcript.ts';
+import type { Transcript } from '../store/transcript.ts';
+import { usageOf } from '../store/usage.ts';
+import type { ActivityDeps } from './deps.ts';
+
+/** The terminal record of this epoch, once there is one. */
+export function endOf(transcript: Transcript, ref: AgentRef): EndRecord | undefined {
+  const record = transcript.records.findLast((candidate) => candidate.type === 'end' && candidate.epoch === ref.epoch);
+  return record?.type === 'end' ? record : undefined;
+}
+
+export interface EndInput {
+  readonly status: AgentStatus;
+  readonly turns: number;
+  readonly error?: string;
+}
+
+/** Writes the one terminal record and the meta file; the first one of an epoch stands. */
+export async function writeEnd(deps: ActivityDeps, ref: AgentRef, input: EndInput): Promise<EndRecord> {
+  const transcript = await openCached(transcriptFile(deps.home, ref));
+  const { record } = await transcript.append({
+    id: recordId({ ...ref, turn: 0 }, 'end'),
+    type: 'end',
+    epoch: ref.epoch,
+    status: input.status,
+    turns: input.turns,
+    usage: { own: usageOf(transcript.records).own, subtree: await subtreeUsage(deps, ref) },
+    ...(input.error !== undefined && { error: input.error.slice(0, 500) }),
+  });
+  await transcript.sync();
+  await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
+  return record as EndRecord;
+}
+
+/** For an agent that the server closed without its last words (terminated). */
+export async function markLost(deps: ActivityDeps, ref: AgentRef, error: string): Promise<void> {
+  const transcript = await openCached(transcriptFile(deps.home, ref));
+  if (endOf(transcript, ref)) return;
+  const turns = transcript.records.reduce((most, record) => ('turn' in record ? Math.max(most, record.turn) : most), 0);
+  await writeEnd(deps, ref, { status: 'lost', turns, error });
+}
+
+async function subtreeUsage(deps: ActivityDeps, ref: AgentRef): Promise<Usage> {
+  return loadSubtreeUsage(deps.home, ref);
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { homedir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import type { LogLevel } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createActivities } from './activities/index.ts';
+import type { ActivityDeps } from './activities/deps.ts';
+import { loadConfig } from './config.ts';
+import type { Config } from './config.ts';
+import { homeId } from './home.ts';
+import { createModelClient } from './model/client.ts';
+import { defaultCeiling } from './policy/defaults.ts';
+import { taskQueue } from './protocol.ts';
+
+/** Cached workflows of one worker; 200 idle ones take about 100 MB. */
+const MAX_CACHED_WORKFLOWS = 200;
+/** Below the activities' heartbeat time-out, so that a cancellation is felt within about two seconds. */
+const HEARTBEAT_THROTTLE_MS = 2_000;
+/** Time for open model calls to finish on SIGTERM; what is left is handed over by its retry. */
+const SHUTDOWN_GRACE_MS = 15_000;
+
+const log = pino({ name: process.env.ERRAND_WORKER_NAME ?? 'worker' });
+
+await main();
+
+async function main(): Promise<void> {
+  const config = loadConfig({ env: process.env });
+  Runtime.install({
+    logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[toPino(level)](meta ?? {}, message)),
+  });
+  const connection = await NativeConnection.connect(connectionOptions(config));
+  const worker = await createWorker(config, connection);
+  process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
+  const running = worker.run();
+  process.send?.({ type: 'ready' });
+  log.info({ queue: worker.options.taskQueue, identity: worker.options.identity }, 'worker is ready');
+  await running;
+  await connection.close();
+  process.exit(0);
+}
+
+async function createWorker(config: Config, connection: NativeConnection): Promise<Worker> {
+  const deps = await createDeps(config);
+  return Worker.create({
+    connection,
+    namespace: config.temporal.namespace.value,
+    taskQueue: taskQueue(homeId(config.home.value)),
+    identity: process.env.ERRAND_WORKER_IDENTITY ?? `errand-${process.pid}-${randomUUID().slice(0, 8)}`,
+    workflowBundle: { codePath: fileURLToPath(new URL('./workflow-bundle.js', import.meta.url)) },
+    activities: createActivities(deps),
+    maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
+    maxConcurrentActivityTaskExecutions: 100,
+    maxConcurrentWorkflowTaskExecutions: 40,
+    maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+    defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+    stickyQueueScheduleToStartTimeout: 5_000,
+    shutdownGraceTime: SHUTDOWN_GRACE_MS,
+  });
+}
+
+async function createDeps(config: Config): Promise<ActivityDeps> {
+  const connection = await Connection.connect(connectionOptions(config));
+  const client = new Client({ connection, namespace: config.temporal.namespace.value });
+  const { clusterId } = await client.workflowService.getClusterInfo({});
+  return {
+    home: config.home.value,
+    client,
+    namespace: config.temporal.namespace.value,
+    clusterId: clusterId ?? '',
+    ceiling: defaultCeiling({ ...config.ceiling.value, errandHome: config.home.value }),
+    log,
+    model: createModelClient({
+      apiKey: config.apiKey.value?.reveal(),
+      authToken: config.authToken.value?.reveal(),
+      baseUrl: config.baseUrl.value,
+      models: config.models.value,
+      idleTimeoutMs: config.limits.idleTimeoutMs.value,
+    }),
+    sandbox: {
+      bwrapPath: config.tools.bwrap.value.path ?? null,
+      userHome: homedir(),
+      errandHome: config.home.value,
+      env: process.env,
+    },
+  };
+}
+
+function connectionOptions({ temporal }: Config) {
+  return temporal.server === 'embedded' ? { address: temporal.address.value } : temporal.connection;
+}
+
+function toPino(level: LogLevel): 'trace' | 'debug' | 'info' | 'warn' | 'error' {
+  return level.toLowerCase() as 'trace' | 'debug' | 'info' | 'warn' | 'error';
+}

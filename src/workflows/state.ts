@@ -1,0 +1,177 @@
+import { setCurrentDetails, setHandler, defineQuery, defineUpdate, workflowInfo } from '@temporalio/workflow';
+import { MAX_PROMPT_BYTES, NO_USAGE, STATUS_QUERY, STEER_UPDATE, TODOS_QUERY, addUsage } from '../protocol.ts';
+import type {
+  AgentInput,
+  AgentRef,
+  AgentState,
+  AgentStatus,
+  Answer,
+  CarriedState,
+  Reply,
+  SteeringMessage,
+  TaskCall,
+  Todo,
+} from '../protocol.ts';
+
+export const statusQuery = defineQuery<AgentState>(STATUS_QUERY);
+export const todosQuery = defineQuery<readonly Todo[]>(TODOS_QUERY);
+export const steerUpdate = defineUpdate<string, [SteeringMessage]>(STEER_UPDATE);
+
+/** What waits for the next seal. */
+export interface Unsealed {
+  readonly answers?: readonly Answer[];
+  readonly steering?: readonly SteeringMessage[];
+}
+
+/** Everything a running agent holds in memory; what must outlive a continue-as-new is in `carried()`. */
+export class LiveState {
+  readonly ref: AgentRef;
+  readonly startedAtMs: number;
+  status: AgentStatus | 'running' = 'running';
+  turn: number;
+  /** Answers for calls without a kept result, waiting for the next seal. */
+  answers: readonly Answer[];
+  steering: readonly SteeringMessage[];
+  todos: readonly Todo[];
+  lastStep: string;
+  waitingFor = '';
+  isClosing = false;
+  /** Whether the transcript has its first record. */
+  isOpen: boolean;
+  #usage;
+  #startedChildren: number;
+  readonly #openChildren = new Map<string, string>();
+
+  constructor(input: AgentInput) {
+    const { carried } = input;
+    this.ref = toRef(input);
+    this.startedAtMs = carried?.startedAtMs ?? workflowInfo().startTime.getTime();
+    this.isOpen = carried !== undefined;
+    this.turn = carried?.turn ?? 1;
+    this.answers = carried?.answers ?? [];
+    this.steering = carried?.steering ?? [];
+    this.todos = carried?.todos ?? [];
+    this.lastStep = carried?.lastStep ?? 'starting';
+    this.#usage = carried?.usage ?? NO_USAGE;
+    this.#startedChildren = carried?.children ?? 0;
+  }
+
+  /** What the next seal needs; kept until the seal is known to have happened. */
+  unsealed(): Unsealed {
+    const { answers, steering } = this;
+    return { ...(answers.length > 0 && { answers }), ...(steering.length > 0 && { steering }) };
+  }
+
+  noteSealed(sealed: Unsealed): void {
+    this.answers = this.answers.filter((answer) => !sealed.answers?.includes(answer));
+    this.steering = this.steering.filter((message) => !sealed.steering?.includes(message));
+  }
+
+  noteReply(reply: Reply): void {
+    this.#usage = addUsage(this.#usage, reply.usage);
+    if (reply.text !== '') this.lastStep = oneLine(reply.text);
+    for (const call of reply.calls ?? []) if (call.todos) this.todos = call.todos;
+  }
+
+  childStarted(task: TaskCall): void {
+    this.#startedChildren += 1;
+    this.#openChildren.set(task.agentId, task.description);
+    this.waitingFor = 'sub-agents';
+  }
+
+  childEnded(task: TaskCall): void {
+    this.#openChildren.delete(task.agentId);
+    if (this.#openChildren.size === 0) this.waitingFor = '';
+  }
+
+  hasOpenChildren(): boolean {
+    return this.#openChildren.size > 0;
+  }
+
+  carried(nextTurn: number): CarriedState {
+    return {
+      turn: nextTurn,
+      startedAtMs: this.startedAtMs,
+      branch: this.ref.branch,
+      usage: this.#usage,
+      todos: this.todos,
+      answers: this.answers,
+      steering: this.steering,
+      children: this.#startedChildren,
+      lastStep: this.lastStep,
+    };
+  }
+
+  snapshot(): AgentState {
+    return {
+      agentId: this.ref.agentId,
+      status: this.status,
+      turn: this.turn,
+      lastStep: this.lastStep,
+      usage: this.#usage,
+      todos: this.todos,
+      openChildren: [...this.#openChildren].map(([agentId, description]) => ({ agentId, description })),
+      waitingFor: this.waitingFor,
+    };
+  }
+}
+
+/** Queries and updates, with words for the dialogs of the Temporal UI. */
+export function registerHandlers(state: LiveState): void {
+  setHandler(statusQuery, () => state.snapshot(), {
+    description: 'Turn, last step, usage, todo list and open sub-agents of this agent, as JSON.',
+  });
+  setHandler(todosQuery, () => state.todos, { description: 'The todo list of this agent.' });
+  setHandler(steerUpdate, (message) => takeSteering(state, message), {
+    validator: (message) => assertSteerable(state, message),
+    description: 'Adds a user message at the next turn. Input: {"id": "<any unique text>", "text": "<message>"}.',
+  });
+}
+
+/** The table in the UI's "Current Details"; costs no event. */
+export function showDetails(state: LiveState): void {
+  const { turn, lastStep, usage, openChildren, todos, waitingFor, status } = state.snapshot();
+  const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const rows: readonly (readonly [string, string])[] = [
+    ['Status', status],
+    ['Turn', String(turn)],
+    ['Last step', lastStep],
+    ['Tokens', tokens.toLocaleString('en-US')],
+    ['Cost', usage.costUsd === null ? 'no price known' : `$${usage.costUsd.toFixed(4)}`],
+    ['Budget', 'none'],
+    ['Children', openChildren.map((child) => child.description).join(', ') || 'none open'],
+    ['Waiting for', waitingFor || 'nothing'],
+    ['Todos', `${todos.filter((todo) => todo.status === 'completed').length} of ${todos.length} done`],
+  ];
+  const body = rows.map(([name, value]) => `| ${name} | ${value.replaceAll('|', '\\|')} |`).join('\n');
+  setCurrentDetails(`| | |\n| --- | --- |\n${body}`);
+}
+
+function toRef(input: AgentInput): AgentRef {
+  const { runId, originalExecutionRunId } = workflowInfo();
+  // A deliberate reset gets a new run id but keeps its started event; from then on its records form a branch.
+  const branch = runId === originalExecutionRunId ? (input.carried?.branch ?? '') : runId;
+  return { runId: input.runId, agentId: input.agentId, transcript: input.transcript, epoch: input.epoch, branch };
+}
+
+function takeSteering(state: LiveState, message: SteeringMessage): string {
+  const isKnown = state.steering.some(({ id }) => id === message.id);
+  if (!isKnown) state.steering = [...state.steering, { id: message.id, text: message.text }];
+  return `taken for the turn after ${state.turn}`;
+}
+
+function assertSteerable(state: LiveState, message: SteeringMessage): void {
+  if (state.isClosing) throw new Error('run is ending; use errand continue');
+  if (typeof message?.id !== 'string' || message.id === '') throw new Error('steer needs an "id": any unique text');
+  if (typeof message.text !== 'string' || message.text.trim() === '')
+    throw new Error('steer needs a "text" that is not empty');
+  if (new TextEncoder().encode(message.text).length > MAX_PROMPT_BYTES) {
+    throw new Error(
+      `steer takes up to ${MAX_PROMPT_BYTES} bytes; put longer text in a file of the workspace and name it`,
+    );
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim().slice(0, 160);
+}
