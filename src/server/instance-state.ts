@@ -1,0 +1,64 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { Instance } from './instance.ts';
+import { readLock } from './life-lock.ts';
+import type { ServerPorts } from './ports.ts';
+import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
+
+/** What CLI and supervisor say to each other; a supervisor that speaks another version is replaced. */
+export const CONTROL_VERSION = 1;
+
+export type ProcessPhase = 'starting' | 'ready' | 'draining' | 'stopped';
+
+/** One process under a supervisor, as it is kept in the state file. */
+export interface ProcessRecord {
+  readonly name: string;
+  /** Undefined while it is down. */
+  readonly process?: ProcessIdentity;
+  readonly phase: ProcessPhase;
+  readonly startedAt?: string;
+  readonly restarts: number;
+}
+
+export interface WorkerRecord extends ProcessRecord {
+  /** The name the worker has at the Temporal server; another one after each start. */
+  readonly identity: string;
+  readonly buildId: string;
+}
+
+/** Written by the supervisor at every change. It outlives a killed supervisor: that is how what it left is found. */
+export interface InstanceState {
+  readonly controlVersion: number;
+  readonly supervisor: ProcessIdentity;
+  readonly startedAt: string;
+  readonly control: string;
+  readonly embedded: boolean;
+  readonly address?: string;
+  readonly namespace: string;
+  readonly ports?: ServerPorts;
+  readonly temporal?: ProcessRecord;
+  readonly workers: readonly WorkerRecord[];
+}
+
+/** The state as last written, its supervisor dead or alive; undefined if there is none, or a power cut spoiled it. */
+export function readState(instance: Instance): InstanceState | undefined {
+  try {
+    return JSON.parse(readFileSync(instance.state, 'utf8')) as InstanceState;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The state of a supervisor that lives and has written it; undefined otherwise. */
+export function readLiveState(instance: Instance): InstanceState | undefined {
+  const holder = readLock(instance.lock);
+  const state = holder && readState(instance);
+  return holder && state && isSameProcess(state.supervisor, holder) ? state : undefined;
+}
+
+/** Replaces the state file in one step, so that no reader ever sees half of it. */
+export function writeState(instance: Instance, state: InstanceState): void {
+  const draft = `${instance.state}.draft`;
+  writeFileSync(draft, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
+  renameSync(draft, instance.state);
+}

@@ -1,0 +1,90 @@
+import { resolve } from 'node:path';
+import { allInstances, type Instance } from './instance.ts';
+import { readState, type ProcessPhase, type ProcessRecord } from './instance-state.ts';
+import { readLock } from './life-lock.ts';
+import { LOOPBACK, type ServerPorts } from './ports.ts';
+import { isAlive } from './process-identity.ts';
+
+export interface ProcessStatus {
+  readonly name: string;
+  /** Undefined while it is down. */
+  readonly pid?: number;
+  readonly phase: ProcessPhase;
+  readonly uptimeMs?: number;
+  readonly restarts: number;
+}
+
+export interface WorkerStatus extends ProcessStatus {
+  readonly identity: string;
+  readonly buildId: string;
+}
+
+/** One server and its workers. `running` is false for what a killed supervisor left: "errand up" takes it over. */
+export interface InstanceStatus {
+  readonly running: boolean;
+  readonly embedded: boolean;
+  readonly address?: string;
+  readonly namespace: string;
+  readonly uiUrl?: string;
+  readonly ports?: ServerPorts;
+  readonly supervisorPid?: number;
+  readonly uptimeMs?: number;
+  readonly temporal?: ProcessStatus;
+  readonly workers: readonly WorkerStatus[];
+  /** Builds of the workers, normally one. */
+  readonly buildIds: readonly string[];
+  readonly logs: string;
+}
+
+export interface ServerStatus {
+  /** Whether anything of this home is supervised now. */
+  readonly running: boolean;
+  readonly instances: readonly InstanceStatus[];
+}
+
+/** What runs of this home, by its files and the process table. Asks nobody and starts nothing. */
+export async function serverStatus({ home }: { home: string }): Promise<ServerStatus> {
+  const instances = allInstances(resolve(home)).flatMap((instance) => instanceStatus(instance) ?? []);
+  return { running: instances.some(({ running }) => running), instances };
+}
+
+function instanceStatus(instance: Instance): InstanceStatus | undefined {
+  const state = readState(instance);
+  if (state === undefined) return undefined;
+  const running = readLock(instance.lock)?.pid === state.supervisor.pid;
+  const workers = state.workers.map((worker) => ({
+    ...processStatus(worker),
+    identity: worker.identity,
+    buildId: worker.buildId,
+  }));
+  return {
+    running,
+    embedded: state.embedded,
+    address: state.address,
+    namespace: state.namespace,
+    uiUrl: state.ports && `http://${LOOPBACK}:${state.ports.ui}`,
+    ports: state.ports,
+    supervisorPid: running ? state.supervisor.pid : undefined,
+    uptimeMs: running ? sinceMs(state.startedAt) : undefined,
+    temporal: state.temporal && processStatus(state.temporal),
+    workers,
+    buildIds: [...new Set(workers.map(({ buildId }) => buildId))],
+    logs: instance.logs,
+  };
+}
+
+function processStatus({ name, process, phase, startedAt, restarts }: ProcessRecord): ProcessStatus {
+  const lives = process !== undefined && isAlive(process);
+  if (!lives) return { name, phase: phase === 'ready' ? 'stopped' : phase, restarts };
+  return {
+    name,
+    pid: process.pid,
+    phase,
+    uptimeMs: startedAt === undefined ? undefined : sinceMs(startedAt),
+    restarts,
+  };
+}
+
+function sinceMs(time: string): number {
+  return Date.now() - Date.parse(time);
+}

@@ -1,0 +1,189 @@
+import type { Server } from 'node:net';
+import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
+import type { Instance } from './instance.ts';
+import { CONTROL_VERSION, writeState, type InstanceState } from './instance-state.ts';
+import { LOOPBACK } from './ports.ts';
+import { identifyProcess, type ProcessIdentity } from './process-identity.ts';
+import type { SupervisorOptions } from './supervisor-options.ts';
+import { NAMESPACE, TemporalServer } from './temporal-server.ts';
+import { onWorkerDeath } from './worker-death.ts';
+import { WorkerPool, type WantedWorkers } from './worker-pool.ts';
+
+export interface SupervisionOptions {
+  readonly options: SupervisorOptions;
+  readonly instance: Instance;
+  readonly log: (line: string) => void;
+}
+
+/** One supervisor's server and workers, and everybody who waits for them. */
+export class Supervision {
+  readonly #instance: Instance;
+  readonly #options: SupervisorOptions;
+  readonly #log: (line: string) => void;
+  readonly #self: ProcessIdentity;
+  readonly #startedAt = new Date().toISOString();
+  readonly #temporal: TemporalServer | undefined;
+  readonly #pool: WorkerPool;
+  readonly #listeners = new Set<(line: string) => void>();
+  /** Said before anybody listened: the first who asks hears it. */
+  #unheard: string[] = [];
+  #queue: Promise<unknown> = Promise.resolve();
+  #control: Server | undefined;
+  #isStopping = false;
+
+  constructor({ options, instance, log }: SupervisionOptions) {
+    const self = identifyProcess(process.pid);
+    if (self === undefined)
+      throw new Error('This system does not tell when a process started, so errand cannot supervise here.');
+    this.#self = self;
+    this.#instance = instance;
+    this.#options = options;
+    this.#log = log;
+    this.#temporal = options.other ? undefined : this.#createTemporal();
+    this.#pool = this.#createPool();
+  }
+
+  /** Tells the log and everybody who waits. */
+  readonly note = (line: string): void => {
+    this.#log(line);
+    if (this.#listeners.size === 0) this.#unheard.push(line);
+    for (const listener of this.#listeners) listener(line);
+  };
+
+  /** Starts everything. Does not wait for it: whoever needs it asks, and is told then. */
+  async begin(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#temporal?.begin();
+    this.#control = await listenForRequests(this.#instance.control, (request, log) => this.#answer(request, log));
+    this.#save();
+    const { command, buildId, count } = this.#options;
+    this.#inTurn(() =>
+      this.#ensure({ type: 'ensure', command, buildId, count, environment: { ...process.env } }),
+    ).catch((error: Error) => this.#log(error.message));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#control?.close();
+    await this.#pool.stop();
+    await this.#temporal?.stop();
+  }
+
+  async #answer(request: EnsureRequest, log: (line: string) => void): Promise<ServerInfo> {
+    for (const line of this.#unheard.splice(0)) log(line);
+    this.#listeners.add(log);
+    try {
+      return await this.#inTurn(() => this.#ensure(request));
+    } catch (error) {
+      throw this.#isStopping ? new SupervisorStopping() : error;
+    } finally {
+      this.#listeners.delete(log);
+    }
+  }
+
+  // One at a time: two callers with different wishes are served one after the other, never half each.
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const turn = this.#queue.then(step, step);
+    this.#queue = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #ensure(request: EnsureRequest): Promise<ServerInfo> {
+    await this.#temporal?.whenReady();
+    await this.#pool.ensure(this.#toWanted(request), this.note);
+    return this.#info();
+  }
+
+  #toWanted({ command, buildId, count, environment }: EnsureRequest): WantedWorkers {
+    const known = this.#pool.wanted;
+    return {
+      command,
+      buildId,
+      count: count ?? known?.count ?? this.#options.count,
+      environment: environment ?? known?.environment ?? process.env,
+      embeddedAddress: this.#temporal?.address,
+    };
+  }
+
+  #createTemporal(): TemporalServer {
+    const { cli } = this.#options;
+    if (cli === undefined) throw new Error('No Temporal CLI was given for the embedded server.');
+    const onChange = () => this.#save();
+    return new TemporalServer({
+      instance: this.#instance,
+      cli,
+      log: this.note,
+      onChange,
+      onReady: () => this.#follow(),
+    });
+  }
+
+  #createPool(): WorkerPool {
+    return new WorkerPool({
+      instance: this.#instance,
+      graceMs: this.#options.graceMs,
+      onChange: () => this.#save(),
+      onDeath: ({ identity, cause }) => {
+        const death = { identity, cause, address: this.#temporal?.address, log: this.note };
+        void onWorkerDeath(death).catch((error: Error) =>
+          this.note(`after the death of ${identity}: ${error.message}`),
+        );
+      },
+    });
+  }
+
+  // The server came back. If a stranger took its port meanwhile it has another address, and the workers must learn it.
+  #follow(): void {
+    const wanted = this.#pool.wanted;
+    const embeddedAddress = this.#temporal?.address;
+    if (wanted === undefined || wanted.embeddedAddress === embeddedAddress) return;
+    this.#inTurn(() => this.#pool.ensure({ ...wanted, embeddedAddress }, this.note)).catch((error: Error) =>
+      this.note(error.message),
+    );
+  }
+
+  #info(): ServerInfo {
+    const { temporal, workers, ports, address, ...state } = this.#toState();
+    const pids = {
+      supervisor: this.#self.pid,
+      temporal: temporal?.process?.pid,
+      workers: workers.flatMap((worker) => (worker.phase === 'ready' ? (worker.process?.pid ?? []) : [])),
+    };
+    return {
+      address: address ?? '',
+      namespace: state.namespace,
+      uiUrl: ports && `http://${LOOPBACK}:${ports.ui}`,
+      embedded: state.embedded,
+      buildId: this.#pool.wanted?.buildId ?? this.#options.buildId,
+      logs: this.#instance.logs,
+      pids,
+    };
+  }
+
+  #toState(): InstanceState {
+    const { other } = this.#options;
+    return {
+      controlVersion: CONTROL_VERSION,
+      supervisor: this.#self,
+      startedAt: this.#startedAt,
+      control: this.#instance.control,
+      embedded: other === undefined,
+      address: other?.address ?? this.#temporal?.address,
+      namespace: other?.namespace ?? NAMESPACE,
+      ports: this.#temporal?.ports,
+      temporal: this.#temporal?.record,
+      workers: this.#pool.records,
+    };
+  }
+
+  // Without this file a killed supervisor's processes could not be found, so a full disk is waited out.
+  #save(): void {
+    try {
+      writeState(this.#instance, this.#toState());
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? '';
+      if (!['ENOSPC', 'EDQUOT', 'EIO'].includes(code)) throw error;
+      if (!this.#isStopping) setTimeout(() => this.#save(), 1000).unref();
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { rmSync } from 'node:fs';
+import { createInstanceFolders, instanceOf } from './instance.ts';
+import { readState } from './instance-state.ts';
+import { releaseLock, takeLock } from './life-lock.ts';
+import { stopLeftovers } from './leftovers.ts';
+import { Supervision } from './supervision.ts';
+import { EXIT_ALREADY_RUNNING, fromArgument } from './supervisor-options.ts';
+
+// The detached process behind `errand up`: it takes the instance's lock for its whole life, ends what a killed
+// predecessor left, and then keeps server and workers alive until it gets SIGTERM.
+const options = fromArgument(process.argv[2]);
+const instance = instanceOf(options.home, options.other);
+process.on('SIGHUP', () => log('the terminal closed; going on'));
+
+createInstanceFolders(instance);
+if (!takeLock(instance.lock)) process.exit(EXIT_ALREADY_RUNNING);
+
+// Until all of it is gone the state file of the predecessor is the only record of what it left.
+let isCleared = false;
+const supervision = new Supervision({ options, instance, log });
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end(signal));
+
+const leftBehind = readState(instance);
+await stopLeftovers({ instance, state: leftBehind, graceMs: options.graceMs, log: supervision.note });
+isCleared = true;
+await supervision.begin();
+
+async function end(signal: string): Promise<void> {
+  log(`${signal}: stopping`);
+  await supervision.stop();
+  if (isCleared) for (const file of [instance.control, instance.state]) rmSync(file, { force: true });
+  releaseLock(instance.lock);
+  log('stopped');
+  process.exit(0);
+}
+
+// Standard error is the supervisor's log. On a full disk there is nowhere to say that it is full, and the server must go on.
+function log(line: string): void {
+  try {
+    process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { homeId } from '../home.ts';
+import { logFile, type Instance } from './instance.ts';
+import type { WorkerRecord } from './instance-state.ts';
+import { KeptProcess } from './kept-process.ts';
+import { lastLines, openLog } from './log-file.ts';
+import { workerEnvironment, type Environment } from './worker-environment.ts';
+
+const READY_WITHIN_MS = 60_000;
+
+/** What workers are to be: of which build, and with which environment. */
+export interface WorkerPlan {
+  readonly command: readonly string[];
+  readonly buildId: string;
+  readonly environment: Environment;
+  /** Address of the embedded server, if that is the one they work for. */
+  readonly embeddedAddress?: string;
+}
+
+export interface WorkerProcessOptions {
+  readonly instance: Instance;
+  readonly name: string;
+  readonly plan: WorkerPlan;
+  readonly onChange: () => void;
+  readonly onDeath: (death: { identity: string; cause: string }) => void;
+}
+
+/** One worker, kept alive. It says `ready` over its channel once it polls, and may say `draining` once it no longer does. */
+export class WorkerProcess {
+  readonly #options: WorkerProcessOptions;
+  readonly #kept: KeptProcess;
+  #identity = '';
+  #isPolling = true;
+
+  constructor(options: WorkerProcessOptions) {
+    this.#options = options;
+    this.#kept = new KeptProcess({
+      name: `worker ${options.name}`,
+      start: () => Promise.resolve(this.#start()),
+      onChange: options.onChange,
+      onDeath: (cause) => options.onDeath({ identity: this.#identity, cause }),
+    });
+  }
+
+  get record(): WorkerRecord {
+    const { name, plan } = this.#options;
+    return { ...this.#kept.record, name, identity: this.#identity, buildId: plan.buildId };
+  }
+
+  get isPolling(): boolean {
+    return this.#isPolling && this.#kept.record.phase !== 'stopped';
+  }
+
+  begin(): void {
+    this.#kept.begin();
+  }
+
+  async whenReady(): Promise<void> {
+    const log = logFile(this.#options.instance, this.#logName);
+    const hint = () => `Its log, ${log}, ends:\n${lastLines(log, 5)}`;
+    await this.#kept.whenReady({ timeoutMs: READY_WITHIN_MS, hint });
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    await this.#kept.stop(graceMs);
+  }
+
+  get #logName(): string {
+    return `worker-${this.#options.name}`;
+  }
+
+  #start(): ChildProcess {
+    const { instance, name, plan } = this.#options;
+    const [program = process.execPath, ...args] = plan.command;
+    this.#isPolling = true;
+    this.#identity = `errand-${homeId(instance.home)}-${name}-${randomBytes(4).toString('hex')}`;
+    const variables = { home: instance.home, name, identity: this.#identity, embeddedAddress: plan.embeddedAddress };
+    const env = workerEnvironment(plan.environment, variables);
+    const log = openLog(logFile(instance, this.#logName));
+    try {
+      const child = spawn(program, args, { cwd: instance.folder, env, stdio: ['ignore', log, log, 'ipc'] });
+      child.on('message', (message) => this.#hear(child, message));
+      return child;
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  #hear(child: ChildProcess, message: unknown): void {
+    const { type } = (message ?? {}) as { type?: unknown };
+    if (type === 'ready') this.#kept.markReady(child);
+    if (type === 'draining') this.#isPolling = false;
+  }
+}

@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { serverStatus } from '../../src/server/index.ts';
+import { identifyProcess } from '../../src/server/process-identity.ts';
+import { ensureServer, freshHome, isRunning, optionsFor, stopServer, workerEvents } from './test-home.ts';
+
+const quiet = () => undefined;
+
+describe('stopServer', () => {
+  it('stops workers while the server still answers, then the server, and leaves nothing', async () => {
+    const home = freshHome();
+    const info = await ensureServer(optionsFor(home));
+    const { supervisor, temporal, workers } = info.pids;
+    await stopServer({ home, log: quiet });
+    expect([supervisor, Number(temporal), ...workers].filter(isRunning)).toEqual([]);
+    const endings = workerEvents(home).filter(({ event }) => event === 'ended');
+    expect(endings.map(({ isServerUp }) => isServerUp)).toEqual([true, true]);
+    expect(await serverStatus({ home })).toEqual({ running: false, instances: [] });
+  });
+
+  it('may be called twice, at once, and where nothing ever ran', async () => {
+    const home = freshHome();
+    await stopServer({ home, log: quiet });
+    const info = await ensureServer(optionsFor(home, { workers: 1 }));
+    await Promise.all([stopServer({ home, log: quiet }), stopServer({ home, log: quiet })]);
+    await stopServer({ home, log: quiet });
+    expect([info.pids.supervisor, Number(info.pids.temporal), ...info.pids.workers].filter(isRunning)).toEqual([]);
+  });
+
+  it('finds what a killed supervisor left', async () => {
+    const home = freshHome();
+    const info = await ensureServer(optionsFor(home));
+    process.kill(info.pids.supervisor, 'SIGKILL');
+    await stopServer({ home, log: quiet });
+    expect([Number(info.pids.temporal), ...info.pids.workers].filter(isRunning)).toEqual([]);
+    const endings = workerEvents(home).filter(({ event }) => event === 'ended');
+    expect(endings.map(({ isServerUp }) => isServerUp)).toEqual([true, true]);
+  });
+
+  it('finds a server that was started but never written down', async () => {
+    const home = freshHome();
+    const info = await ensureServer(optionsFor(home, { workers: 0 }));
+    process.kill(info.pids.supervisor, 'SIGKILL');
+    writeFileSync(join(home, 'server/state.json'), '');
+    await stopServer({ home, log: quiet });
+    expect(isRunning(Number(info.pids.temporal))).toBe(false);
+  });
+
+  it('kills a worker that does not end within its time', async () => {
+    const home = freshHome();
+    const environment = { ...process.env, FAKE_WORKER: 'deaf' };
+    const info = await ensureServer(optionsFor(home, { environment, workers: 1, graceMs: 300 }));
+    await stopServer({ home, log: quiet });
+    expect(workerEvents(home).at(-1)?.event).toBe('deaf');
+    expect(info.pids.workers.filter(isRunning)).toEqual([]);
+  });
+
+  it('waits for a start that is under way elsewhere, and the next start waits for the end', async () => {
+    const home = freshHome();
+    const starting = ensureServer(optionsFor(home));
+    const first = await starting;
+    const [, second] = await Promise.all([stopServer({ home, log: quiet }), ensureServer(optionsFor(home))]);
+    const survivors = [first, second].flatMap(({ pids }) => pids.workers).filter(isRunning);
+    expect((await serverStatus({ home })).instances.flatMap(({ workers }) => workers.map(({ pid }) => pid))).toEqual(
+      survivors,
+    );
+  });
+
+  it('does not touch a stranger who got the number of a dead worker', async () => {
+    const home = freshHome();
+    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    const identity = identifyProcess(Number(stranger.pid));
+    const dead = { ...identity, startedAt: '1' };
+    const worker = { name: 'w1', identity: 'x', buildId: 'b', process: dead, phase: 'ready', restarts: 0 };
+    mkdirSync(join(home, 'server'));
+    writeFileSync(
+      join(home, 'server/state.json'),
+      JSON.stringify({ supervisor: dead, workers: [worker], temporal: worker }),
+    );
+    writeFileSync(join(home, 'server/supervisor.lock'), JSON.stringify(dead));
+    await stopServer({ home, log: quiet });
+    const survived = isRunning(Number(stranger.pid));
+    stranger.kill('SIGKILL');
+    expect(survived).toBe(true);
+  });
+});
