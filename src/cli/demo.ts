@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { toMarker } from '../simulator/index.ts';
+import { CliError } from './cli-error.ts';
+import { readConfig, warn, type CommandContext } from './context.ts';
+import { printLine } from './io.ts';
+import { ensureModelServer } from './model-server-process.ts';
+import { run } from './run.ts';
+
+export function addDemo(program: Command, context: CommandContext): void {
+  program
+    .command('demo')
+    .description('a small job against the model simulator: needs no key and costs nothing')
+    .option('--slow', 'two seconds a turn: time to kill workers and watch it go on')
+    .option('--json', 'as with run')
+    .action((options: DemoOptions) => demo(context, options));
+}
+
+interface DemoOptions {
+  readonly slow?: true;
+  readonly json?: true;
+}
+
+const TASK =
+  'A test of this project fails. Find out why, look whether the same mistake was made elsewhere, repair it, and run the tests.';
+
+async function demo(context: CommandContext, { slow, json }: DemoOptions): Promise<void> {
+  const { project, home } = readConfig(context);
+  const example = join(project, 'examples', 'csv-report');
+  if (!existsSync(example))
+    throw new CliError(`The example ${example} is missing. Run git checkout examples in ${project}.`);
+  const { url } = await ensureModelServer(home.value);
+  const workspace = await scratchCopy(context, example);
+  const env = {
+    ...context.io.env,
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: 'errand-demo',
+    ANTHROPIC_AUTH_TOKEN: undefined,
+    ERRAND_MODEL: 'sim-1',
+  };
+  const say = (line: string) => (json ? warn(context, line) : printLine(context.io.stdout, line));
+  say(`The demo works on ${workspace}, a copy of examples/csv-report, with a simulated model.`);
+  const prompt = `${TASK} ${toMarker('demo', { slow: slow ? 1 : undefined })}`;
+  await run(context, prompt, { workspace, json, diff: true, model: 'sim-1' }, env);
+}
+
+async function scratchCopy(context: CommandContext, example: string): Promise<string> {
+  const workspace = await mkdtemp(join(tmpdir(), 'errand-demo-'));
+  await cp(example, workspace, { recursive: true });
+  await promisify(execFile)('git', ['init', '--quiet'], { cwd: workspace }).catch((error: unknown) => {
+    warn(context, `The copy is no git repository: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  return workspace;
+}

@@ -1,0 +1,198 @@
+import { execFile } from 'node:child_process';
+import { statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { connect } from '../client.ts';
+import { hasModelAccess, type Config, type Setting } from '../config.ts';
+import { probeSandbox } from '../sandbox/probe.ts';
+import { serverStatus, type InstanceStatus } from '../server/index.ts';
+import { EXIT } from './cli-error.ts';
+import { readConfig, type CommandContext } from './context.ts';
+import { formatTable } from './format.ts';
+import { printJson, printLine } from './io.ts';
+
+export function addDoctor(program: Command, context: CommandContext): void {
+  program
+    .command('doctor')
+    .description('what works here and what does not, every setting and where it came from')
+    .option('--json', 'one JSON object')
+    .action((options: { json?: true }) => doctor(context, options.json === true));
+}
+
+/** One thing that was looked at. `fix` says what to do about it. */
+interface Check {
+  readonly name: string;
+  readonly state: 'ok' | 'note' | 'problem';
+  readonly text: string;
+  readonly fix?: string;
+}
+
+interface ShownSetting {
+  readonly name: string;
+  readonly value: unknown;
+  readonly source: string;
+}
+
+async function doctor(context: CommandContext, json: boolean): Promise<void> {
+  const { io } = context;
+  const config = readConfig(context);
+  const settings = shownSettings(config);
+  const checks = (
+    await Promise.all([
+      nodeCheck(),
+      gitCheck(context),
+      temporalCheck(config),
+      sandboxCheck(config),
+      modelCheck(config),
+      diskCheck(config),
+      ...serverChecks(config),
+    ])
+  ).flat();
+  if (json) printJson(io.stdout, { settings, checks });
+  else for (const line of [...settingLines(settings), '', ...checks.flatMap(checkLines)]) printLine(io.stdout, line);
+  if (checks.some(({ state }) => state === 'problem')) context.exit(EXIT.failed);
+}
+
+function shownSettings(config: Config): readonly ShownSetting[] {
+  const { temporal, limits, caps, tools } = config;
+  const named: readonly (readonly [string, Setting<unknown>])[] = [
+    ['ERRAND_HOME', config.home],
+    ['model', config.model],
+    ['ANTHROPIC_API_KEY', config.apiKey],
+    ['ANTHROPIC_AUTH_TOKEN', config.authToken],
+    ['ANTHROPIC_BASE_URL', config.baseUrl],
+    ['Temporal server', { value: temporal.server, source: temporal.address.source }],
+    ['Temporal address', temporal.address],
+    ['Temporal namespace', temporal.namespace],
+    ['ceiling', config.ceiling],
+    ...Object.entries(limits).map(([name, setting]) => [`limits.${name}`, setting] as const),
+    ...Object.entries(caps).map(([name, setting]) => [`caps.${name}`, setting] as const),
+    ['models', config.models],
+    ['Temporal CLI', { value: tools.temporal.value.path, source: tools.temporal.source }],
+    ['bubblewrap', { value: tools.bwrap.value.path, source: tools.bwrap.source }],
+  ];
+  // Through JSON, so that a secret shows itself as what it may show.
+  return named.map(([name, { value, source }]) => ({
+    name,
+    value: JSON.parse(JSON.stringify(value ?? null)) as unknown,
+    source,
+  }));
+}
+
+function settingLines(settings: readonly ShownSetting[]): readonly string[] {
+  const show = (value: unknown) => (typeof value === 'string' ? value : value === null ? '-' : JSON.stringify(value));
+  return formatTable(settings.map(({ name, value, source }) => [name, show(value), `(${source})`])).split('\n');
+}
+
+const MARKS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const;
+
+function checkLines({ name, state, text, fix }: Check): readonly string[] {
+  return [`${MARKS[state]} ${name}: ${text}`, ...(fix === undefined ? [] : [`        ${fix}`])];
+}
+
+function nodeCheck(): Check {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const isNew = major > 20 || (major === 20 && minor >= 12);
+  const text = `Node ${process.versions.node} on ${process.platform} ${process.arch}`;
+  return isNew
+    ? { name: 'Node', state: 'ok', text }
+    : { name: 'Node', state: 'problem', text, fix: 'Install Node 20.12 or later.' };
+}
+
+async function gitCheck({ io }: CommandContext): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)('git', ['--version'], { env: { PATH: io.env['PATH'] } });
+    return { name: 'git', state: 'ok', text: stdout.trim() };
+  } catch {
+    return { name: 'git', state: 'note', text: 'not found', fix: 'Install git: without it a run has no diff.' };
+  }
+}
+
+function temporalCheck({ tools, temporal }: Config): Check {
+  const { path, version, problem } = tools.temporal.value;
+  if (path !== undefined && problem === undefined)
+    return { name: 'Temporal CLI', state: 'ok', text: `${path}${version ? ` (${version})` : ''}` };
+  const state = temporal.server === 'external' ? 'note' : 'problem';
+  return {
+    name: 'Temporal CLI',
+    state,
+    text: problem ?? 'not found',
+    fix: 'Run node scripts/setup.mjs, or set ERRAND_TEMPORAL_CLI.',
+  };
+}
+
+async function sandboxCheck({ tools }: Config): Promise<Check> {
+  const { contains, problem, fix } = await probeSandbox(tools.bwrap.value.path ?? null);
+  if (contains) return { name: 'Sandbox', state: 'ok', text: 'bubblewrap holds commands back' };
+  const consequence = 'bash is refused until then, unless the ceiling and --sandbox are full-access.';
+  return {
+    name: 'Sandbox',
+    state: 'problem',
+    text: problem ?? 'it does not contain commands',
+    fix: `${fix ?? ''} (${consequence})`,
+  };
+}
+
+function modelCheck(config: Config): Check {
+  if (hasModelAccess(config))
+    return { name: 'Model', state: 'ok', text: config.baseUrl.value ?? 'https://api.anthropic.com' };
+  const fix = 'Set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for another server. errand demo needs neither.';
+  return { name: 'Model', state: 'note', text: 'no key and no address', fix };
+}
+
+const LOW_DISK_BYTES = 2 * 1024 ** 3;
+
+async function diskCheck({ home }: Config): Promise<Check> {
+  const { bavail, bsize } = await spaceAt(home.value);
+  const free = bavail * bsize;
+  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${home.value}`;
+  if (free >= LOW_DISK_BYTES) return { name: 'Disk', state: 'ok', text };
+  return { name: 'Disk', state: 'problem', text, fix: 'Make room: a full disk makes every run wait.' };
+}
+
+async function spaceAt(path: string): Promise<{ bavail: number; bsize: number }> {
+  try {
+    return await statfs(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path) return spaceAt(dirname(path));
+    throw error;
+  }
+}
+
+function serverChecks(config: Config): readonly Promise<readonly Check[]>[] {
+  return [embeddedChecks(config), ...(config.temporal.server === 'external' ? [externalCheck(config)] : [])];
+}
+
+async function embeddedChecks(config: Config): Promise<readonly Check[]> {
+  const { instances } = await serverStatus({ home: config.home.value });
+  const running = instances.filter((instance) => instance.running);
+  if (running.length === 0)
+    return [{ name: 'Server', state: 'note', text: 'nothing runs; any command that needs it starts it' }];
+  return (await Promise.all(running.map((instance) => instanceChecks(config, instance)))).flat();
+}
+
+async function instanceChecks(
+  config: Config,
+  { embedded, address, workers }: InstanceStatus,
+): Promise<readonly Check[]> {
+  const ready = workers.filter(({ phase }) => phase === 'ready').length;
+  const state = ready === workers.length && ready > 0 ? 'ok' : 'problem';
+  const workersCheck: Check = { name: 'Workers', state, text: `${ready} of ${workers.length} ready` };
+  if (!embedded) return [workersCheck];
+  return [await reach('Server', config, address), workersCheck];
+}
+
+async function externalCheck(config: Config): Promise<readonly Check[]> {
+  return [await reach('Temporal server', config, config.temporal.address.value)];
+}
+
+async function reach(name: string, config: Config, address: string | undefined): Promise<Check> {
+  try {
+    await (await connect(config.temporal, address)).close();
+    return { name, state: 'ok', text: `${address} answers` };
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return { name, state: 'problem', text, fix: 'Look at errand status and its logs.' };
+  }
+}

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { homePaths } from '../home.ts';
+import { identifyProcess, isAlive, signalProcess, toProcessIdentity, type ProcessIdentity } from '../server/index.ts';
+import { CliError, EXIT } from './cli-error.ts';
+
+/** A model server that was started for a home and goes on by itself. */
+export interface ModelServer {
+  readonly process: ProcessIdentity;
+  readonly port: number;
+  readonly url: string;
+}
+
+const START_TIMEOUT_MS = 15_000;
+const STOP_TIMEOUT_MS = 5000;
+const POLL_MS = 50;
+
+/** Writes down where this process's model server listens. */
+export function writeModelServer(file: string, port: number): void {
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, JSON.stringify({ process: identifyProcess(process.pid), port }), { mode: 0o600 });
+  renameSync(draft, file);
+}
+
+/** The home's model server, if it runs. */
+export function runningModelServer(home: string): ModelServer | undefined {
+  const known = lastModelServer(home);
+  return known && isAlive(known.process) ? known : undefined;
+}
+
+/** The home's model server; starts one if none runs, where the last one listened if it can, so that runs find it again. */
+export async function ensureModelServer(home: string): Promise<ModelServer> {
+  const running = runningModelServer(home);
+  if (running) return running;
+  const lastPort = lastModelServer(home)?.port;
+  const again = lastPort === undefined ? undefined : await startModelServer(home, lastPort);
+  const started = again ?? (await startModelServer(home, 0));
+  if (started) return started;
+  throw new CliError(`The model server did not start; see ${logFile(home)}.`, EXIT.unreachable);
+}
+
+/** Stops the home's model server; false when none runs. */
+export async function stopModelServer(home: string): Promise<boolean> {
+  const running = runningModelServer(home);
+  if (running === undefined) return false;
+  signalProcess(running.process, 'SIGTERM');
+  const deadlineMs = Date.now() + STOP_TIMEOUT_MS;
+  while (isAlive(running.process) && Date.now() < deadlineMs) await delay(POLL_MS);
+  signalProcess(running.process, 'SIGKILL');
+  return true;
+}
+
+async function startModelServer(home: string, port: number): Promise<ModelServer | undefined> {
+  mkdirSync(homePaths(home).server, { recursive: true, mode: 0o700 });
+  rmSync(stateFile(home), { force: true });
+  const log = openSync(logFile(home), 'a', 0o600);
+  const main = fileURLToPath(new URL('./main.js', import.meta.url));
+  const ledger = join(homePaths(home).server, 'model-server-ledger.jsonl');
+  const args = [
+    'model-server',
+    '--scenario',
+    'demo',
+    '--port',
+    String(port),
+    '--state',
+    stateFile(home),
+    '--ledger',
+    ledger,
+  ];
+  const child = spawn(process.execPath, [main, ...args], { detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  child.unref();
+  const deadlineMs = Date.now() + START_TIMEOUT_MS;
+  while (child.exitCode === null && Date.now() < deadlineMs) {
+    const running = runningModelServer(home);
+    if (running) return running;
+    await delay(POLL_MS);
+  }
+  return undefined;
+}
+
+function lastModelServer(home: string): ModelServer | undefined {
+  try {
+    const state = JSON.parse(readFileSync(stateFile(home), 'utf8')) as { process?: unknown; port?: unknown };
+    const identity = toProcessIdentity(state.process);
+    if (identity === undefined || typeof state.port !== 'number') return undefined;
+    return { process: identity, port: state.port, url: `http://127.0.0.1:${state.port}` };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function stateFile(home: string): string {
+  return join(homePaths(home).server, 'model-server.json');
+}
+
+function logFile(home: string): string {
+  return join(homePaths(home).server, 'model-server.log');
+}

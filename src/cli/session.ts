@@ -1,0 +1,120 @@
+import { connect, isUnreachable, ServerUnreachable, type TemporalClient } from '../client.ts';
+import { ConfigError, type Config, type Environment } from '../config.ts';
+import { ensureServer, serverStatus } from '../server/index.ts';
+import { CliError, EXIT } from './cli-error.ts';
+import { warn, type CommandContext } from './context.ts';
+
+/** A line to the server of this home, and what is known of it. */
+export interface Session {
+  readonly temporal: TemporalClient;
+  /** The Temporal UI of the embedded server. */
+  readonly uiUrl?: string;
+  /** Another line, after the server was away; it may have moved. Throws while it cannot be reached. */
+  reconnect(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  readonly config: Config;
+  /** Environment for the workers; missing: those that run keep theirs. */
+  readonly workerEnvironment?: Environment;
+  /** How many workers; missing: as many as run, or the default. */
+  readonly workers?: number;
+}
+
+/** Starts what is missing of server and workers, and connects. Ends the command with exit code 6 when that fails. */
+export async function openSession(context: CommandContext, options: SessionOptions): Promise<Session> {
+  try {
+    const { address, uiUrl } = await bringUp(context, options);
+    return new OpenSession(options.config, await connect(options.config.temporal, address), uiUrl);
+  } catch (error) {
+    throw asUnreachable(error);
+  }
+}
+
+/** Starts what is missing of server and workers. Ends the command with exit code 6 when that fails. */
+export async function bringUp(context: CommandContext, options: SessionOptions): Promise<Up> {
+  try {
+    return await startMissing(context, options);
+  } catch (error) {
+    throw asUnreachable(error);
+  }
+}
+
+function asUnreachable(error: unknown): unknown {
+  if (error instanceof CliError || error instanceof ConfigError || !(error instanceof Error)) return error;
+  return new CliError(error.message, EXIT.unreachable, { cause: error });
+}
+
+/** Ends the command with exit code 6 when the work fails because nobody answers. */
+export async function withSession<Value>(session: Session, work: (session: Session) => Promise<Value>): Promise<Value> {
+  try {
+    return await work(session);
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    throw new CliError(`The Temporal server at ${session.temporal.address} does not answer.`, EXIT.unreachable, {
+      cause: error,
+    });
+  } finally {
+    await session.close();
+  }
+}
+
+/** Where the server is. */
+export interface Up {
+  readonly address: string | undefined;
+  readonly uiUrl?: string;
+}
+
+// A process that a supervisor or a container told where the server is starts nothing of its own.
+async function startMissing(context: CommandContext, options: SessionOptions): Promise<Up> {
+  const { config, workerEnvironment, workers } = options;
+  const { server, address, namespace } = config.temporal;
+  if (server === 'embedded' && address.value !== undefined) return { address: address.value };
+  const other = server === 'external' ? { address: address.value ?? '', namespace: namespace.value } : undefined;
+  const { address: found, uiUrl } = await ensureServer({
+    home: config.home.value,
+    log: (line) => warn(context, line),
+    other,
+    workers,
+    environment: workerEnvironment,
+    keepEnvironment: workerEnvironment === undefined,
+  });
+  return { address: other ? address.value : found, uiUrl };
+}
+
+class OpenSession implements Session {
+  readonly uiUrl?: string;
+  readonly #config: Config;
+  #temporal: TemporalClient;
+
+  constructor(config: Config, temporal: TemporalClient, uiUrl: string | undefined) {
+    this.#config = config;
+    this.#temporal = temporal;
+    this.uiUrl = uiUrl;
+  }
+
+  get temporal(): TemporalClient {
+    return this.#temporal;
+  }
+
+  async reconnect(): Promise<void> {
+    const fresh = await connect(this.#config.temporal, await this.#currentAddress());
+    const old = this.#temporal;
+    this.#temporal = fresh;
+    await old.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#temporal.close();
+  }
+
+  async #currentAddress(): Promise<string> {
+    if (this.#config.temporal.address.value !== undefined) return this.#config.temporal.address.value;
+    const { instances } = await serverStatus({ home: this.#config.home.value });
+    const address = instances.find(({ embedded }) => embedded)?.address;
+    if (address === undefined)
+      throw new ServerUnreachable('The embedded Temporal server is not running: errand up starts it.');
+    return address;
+  }
+}

@@ -1,0 +1,87 @@
+import type { Command } from 'commander';
+import pc from 'picocolors';
+import { transcriptFile } from '../store/layout.ts';
+import type { FoundRun } from '../store/find-run.ts';
+import { agentTree, listAgents, type AgentNode } from '../store/listing.ts';
+import { readTranscript } from '../store/read.ts';
+import { loadSubtreeUsage } from '../store/subtree-usage.ts';
+import type { Todo } from '../protocol.ts';
+import { lookUpRun, readConfig, warn, type CommandContext } from './context.ts';
+import { EventReader, type AgentEvent } from './follow/events.ts';
+import { formatDuration, formatTodos, formatTurns, formatUsage } from './format.ts';
+import { printJson, printLine } from './io.ts';
+import { printRunDiff } from './run-diff.ts';
+import { oneLine } from './text.ts';
+
+export function addShow(program: Command, context: CommandContext): void {
+  program
+    .command('show')
+    .description('the tree of a run with status, usage and last step')
+    .argument('<run>', 'id of a run, or enough of it')
+    .option('--json', 'the root\'s meta.json with the children under "agents"')
+    .option('--diff', 'the whole diff of the workspace since the run began, and nothing else')
+    .action((name: string, options: ShowOptions) => show(context, name, options));
+}
+
+interface ShowOptions {
+  readonly json?: true;
+  readonly diff?: true;
+}
+
+async function show(context: CommandContext, name: string, options: ShowOptions): Promise<void> {
+  const config = readConfig(context);
+  const { stdout } = context.io;
+  const home = config.home.value;
+  const run = await lookUpRun(config, name);
+  if (options.diff) return printRunDiff(context, { home, run, maxLines: Infinity });
+  const { agents, problems } = await listAgents(home, run.transcript);
+  for (const { file, reason } of problems) warn(context, `${file}: ${reason}`);
+  const [root, ...strays] = agentTree(agents);
+  if (root === undefined) return warn(context, `Run ${run.runId} has no readable transcript: ${run.file}`);
+  if (options.json) return printJson(stdout, { ...root, agents: [...root.agents, ...strays], transcript: run.file });
+  for (const node of [root, ...strays]) await printNode(context, { home, run, node, indent: '' });
+  const total = await loadSubtreeUsage(home, { runId: run.runId, agentId: run.runId, transcript: run.transcript });
+  printLine(stdout, `\nusage: ${formatUsage(total)}\ntranscript: ${run.file}`);
+}
+
+interface NodePlace {
+  readonly home: string;
+  readonly run: FoundRun;
+  readonly node: AgentNode;
+  readonly indent: string;
+}
+
+async function printNode(context: CommandContext, { home, run, node, indent }: NodePlace): Promise<void> {
+  const { stdout } = context.io;
+  const { agentId, status, description, agentType, turns, startedAt, endedAt, usage, error, agents } = node;
+  const tookMs = (endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt);
+  const { lastStep, todos } = await lastWords(
+    transcriptFile(home, { runId: run.runId, agentId, transcript: run.transcript }),
+  );
+  printLine(stdout, `${indent}${pc.bold(oneLine(description, 80))} (${oneLine(agentType, 40)}) · ${status}`);
+  printLine(
+    stdout,
+    `${indent}  ${agentId} · ${formatTurns(turns)} · ${formatDuration(tookMs)} · ${formatUsage(usage.own)}`,
+  );
+  if (lastStep !== '') printLine(stdout, `${indent}  last step: ${oneLine(lastStep)}`);
+  if (todos.length > 0) printLine(stdout, `${indent}  todos: ${oneLine(formatTodos(todos))}`);
+  if (error !== null) printLine(stdout, `${indent}  ${status}: ${oneLine(error, 300)}`);
+  for (const child of agents) await printNode(context, { home, run, node: child, indent: `${indent}    ` });
+}
+
+async function lastWords(file: string): Promise<{ lastStep: string; todos: readonly Todo[] }> {
+  const { records } = await readTranscript(file).catch(() => ({ records: [] }));
+  const reader = new EventReader();
+  const events = records.flatMap((record) => reader.read({ agentId: '', record }));
+  const todos = events.findLast((event) => event.type === 'todos')?.todos ?? [];
+  return { lastStep: stepOf(events.findLast((event) => event.type === 'call' || isText(event))), todos };
+}
+
+function isText(event: AgentEvent): boolean {
+  return event.type === 'turn' && event.text !== '';
+}
+
+function stepOf(event: AgentEvent | undefined): string {
+  if (event?.type === 'call') return event.summary;
+  return event?.type === 'turn' ? event.text : '';
+}

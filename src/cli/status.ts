@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { serverStatus, type InstanceStatus, type ProcessStatus } from '../server/index.ts';
+import { readConfig, type CommandContext } from './context.ts';
+import { formatDuration } from './format.ts';
+import { printJson, printLine } from './io.ts';
+
+export function addStatus(program: Command, context: CommandContext): void {
+  program
+    .command('status')
+    .description('what runs of this home: server, workers, addresses')
+    .option('--json', 'one JSON object')
+    .action((options: { json?: true }) => status(context, options.json === true));
+}
+
+async function status(context: CommandContext, json: boolean): Promise<void> {
+  const found = await serverStatus({ home: readConfig(context).home.value });
+  if (json) return printJson(context.io.stdout, found);
+  if (found.instances.length === 0)
+    return printLine(context.io.stdout, 'Nothing runs. errand up starts server and workers.');
+  for (const instance of found.instances)
+    for (const line of instanceLines(instance)) printLine(context.io.stdout, line);
+}
+
+/** What one server and its workers look like to a person. */
+export function instanceLines(instance: InstanceStatus): readonly string[] {
+  const { running, embedded, address, namespace, uiUrl, temporal, workers, logs } = instance;
+  const kind = embedded ? 'embedded Temporal server' : 'workers for another Temporal server';
+  return [
+    `${kind}: ${running ? 'up' : 'down'}${address === undefined ? '' : ` · ${address}`} · namespace ${namespace}`,
+    ...(uiUrl !== undefined && running ? [`  UI ${uiUrl}`] : []),
+    ...(temporal === undefined ? [] : [`  ${processLine(temporal)}`]),
+    ...workers.map((worker) => `  ${processLine(worker)}`),
+    `  logs ${logs}`,
+  ];
+}
+
+function processLine({ name, pid, phase, uptimeMs, restarts }: ProcessStatus): string {
+  const since = uptimeMs === undefined ? '' : ` · for ${formatDuration(uptimeMs)}`;
+  return `${name} · ${phase}${pid === undefined ? '' : ` · pid ${pid}`}${since}${restarts > 0 ? ` · ${restarts} restarts` : ''}`;
+}

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { findStem } from '../client.ts';
+import type { Config } from '../config.ts';
+import { rootTranscriptFile } from '../store/layout.ts';
+import { loadMeta } from '../store/meta.ts';
+import { CliError } from './cli-error.ts';
+import { findRunOrSay, readConfig, type CommandContext } from './context.ts';
+import { announce, followToTheEnd, reportEnded } from './follow/follow-command.ts';
+import { openSession, withSession } from './session.ts';
+
+export function addWatch(program: Command, context: CommandContext): void {
+  program
+    .command('watch')
+    .description('follow a run that goes on; Ctrl-C asks as with run')
+    .argument('<run>', 'id of a run, or enough of it')
+    .option('--json', 'one JSON object a line')
+    .action((name: string, options: { json?: true }) => watch(context, name, options.json === true));
+}
+
+async function watch(context: CommandContext, name: string, json: boolean): Promise<void> {
+  const config = readConfig(context);
+  const home = config.home.value;
+  const found = await findRunOrSay(config, name);
+  if ('problem' in found) return watchUnopened(context, { config, name, json, problem: found.problem });
+  const { runId, transcript: stem, file } = found;
+  const run = { runId, stem, file };
+  const { status, error } = await loadMeta(home, { runId, agentId: runId, transcript: stem });
+  // What has ended is told from the files: no server is needed, and none is started.
+  if (status !== 'running') {
+    announce(context, { config, run, json });
+    return reportEnded(context, { config, run, json }, { status, error: error ?? undefined });
+  }
+  const session = await openSession(context, { config });
+  await withSession(session, async () => {
+    announce(context, { config, session, run, json });
+    await followToTheEnd(context, { config, session, run, json });
+  });
+}
+
+interface Unopened {
+  readonly config: Config;
+  readonly name: string;
+  readonly json: boolean;
+  readonly problem: string;
+}
+
+async function watchUnopened(context: CommandContext, { config, name, json, problem }: Unopened): Promise<void> {
+  const session = await openSession(context, { config });
+  await withSession(session, async ({ temporal }) => {
+    const stem = await findStem(temporal.client, name);
+    if (stem === undefined) throw new CliError(problem);
+    const run = { runId: name, stem, file: rootTranscriptFile(config.home.value, stem) };
+    announce(context, { config, session, run, json });
+    await followToTheEnd(context, { config, session, run, json });
+  });
+}
