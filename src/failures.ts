@@ -38,21 +38,6 @@ export const FAILURES = {
   modelAborted: 'Model.Aborted',
 } as const;
 
-/** Failures that no retry can cure. */
-export const FINAL_FAILURES: readonly string[] = [
-  FAILURES.agentFailed,
-  FAILURES.agentRejected,
-  FAILURES.attemptStale,
-  FAILURES.inputInvalid,
-  FAILURES.modelInvalid,
-  FAILURES.modelAuth,
-  FAILURES.modelPermission,
-  FAILURES.modelNotFound,
-  FAILURES.modelTooLarge,
-  FAILURES.modelBilling,
-  FAILURES.modelContextExceeded,
-];
-
 /** Closes the workflow as Failed; the result travels in the details. */
 export function agentFailed(result: AgentResult): ApplicationFailure {
   return ApplicationFailure.create({

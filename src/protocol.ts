@@ -284,6 +284,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
   };
 }
 
+/** Everything that was counted, cached input included. */
+export function totalTokens(usage: Usage): number {
+  return usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+}
+
 export function callId(turn: number, index: number): string {
   return `t${turn}.${index}`;
 }

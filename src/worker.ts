@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
@@ -13,6 +14,7 @@ import { homeId } from './home.ts';
 import { createModelClient } from './model/client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
 import { taskQueue } from './protocol.ts';
+import { ERRAND_VERSION } from './version.ts';
 
 /** Cached workflows of one worker; 200 idle ones take about 100 MB. */
 const MAX_CACHED_WORKFLOWS = 200;
@@ -50,6 +52,8 @@ async function createWorker(config: Config, connection: NativeConnection): Promi
     identity: process.env.ERRAND_WORKER_IDENTITY ?? `errand-${process.pid}-${randomUUID().slice(0, 8)}`,
     workflowBundle: { codePath: fileURLToPath(new URL('./workflow-bundle.js', import.meta.url)) },
     activities: createActivities(deps),
+    // The SDK's own build id is a long hash of the bundle, and every task writes it into history.
+    buildId: await readBuildId(),
     maxCachedWorkflows: MAX_CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: 100,
     maxConcurrentWorkflowTaskExecutions: 40,
@@ -85,6 +89,12 @@ async function createDeps(config: Config): Promise<ActivityDeps> {
       env: process.env,
     },
   };
+}
+
+/** Content hash of the build, as the build script left it. */
+async function readBuildId(): Promise<string> {
+  const id = await readFile(new URL('./build-id', import.meta.url), 'utf8').catch(() => ERRAND_VERSION);
+  return id.trim();
 }
 
 function connectionOptions({ temporal }: Config) {

@@ -9,7 +9,7 @@ import { toMarker } from '../simulator/index.ts';
 import { CliError } from './cli-error.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
-import { ensureModelServer } from './model-server-process.ts';
+import { ensureModelServer, simulatorEnvironment } from './model-server-process.ts';
 import { run } from './run.ts';
 
 export function addDemo(program: Command, context: CommandContext): void {
@@ -36,13 +36,7 @@ async function demo(context: CommandContext, { slow, json }: DemoOptions): Promi
     throw new CliError(`The example ${example} is missing. Run git checkout examples in ${project}.`);
   const { url } = await ensureModelServer(home.value);
   const workspace = await scratchCopy(context, example);
-  const env = {
-    ...context.io.env,
-    ANTHROPIC_BASE_URL: url,
-    ANTHROPIC_API_KEY: 'errand-demo',
-    ANTHROPIC_AUTH_TOKEN: undefined,
-    ERRAND_MODEL: 'sim-1',
-  };
+  const env = simulatorEnvironment(context.io.env, url);
   const say = (line: string) => (json ? warn(context, line) : printLine(context.io.stdout, line));
   say(`The demo works on ${workspace}, a copy of examples/csv-report, with a simulated model.`);
   const prompt = `${TASK} ${toMarker('demo', { slow: slow ? 1 : undefined })}`;

@@ -38,20 +38,21 @@ async function doctor(context: CommandContext, json: boolean): Promise<void> {
   const { io } = context;
   const config = readConfig(context);
   const settings = shownSettings(config);
-  const checks = (
-    await Promise.all([
-      nodeCheck(),
-      gitCheck(context),
-      temporalCheck(config),
-      sandboxCheck(config),
-      modelCheck(config),
-      diskCheck(config),
-      ...serverChecks(config),
-    ])
-  ).flat();
+  const checks = await lookAround(context, config);
   if (json) printJson(io.stdout, { settings, checks });
   else for (const line of [...settingLines(settings), '', ...checks.flatMap(checkLines)]) printLine(io.stdout, line);
   if (checks.some(({ state }) => state === 'problem')) context.exit(EXIT.failed);
+}
+
+async function lookAround(context: CommandContext, config: Config): Promise<readonly Check[]> {
+  const looked: readonly (Promise<Check> | Promise<readonly Check[]>)[] = [
+    gitCheck(context),
+    sandboxCheck(config),
+    diskCheck(config),
+    ...serverChecks(config),
+  ];
+  const found = (await Promise.all<Check | readonly Check[]>(looked)).flat();
+  return [nodeCheck(), temporalCheck(config), modelCheck(config), ...found];
 }
 
 function shownSettings(config: Config): readonly ShownSetting[] {

@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, write
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Environment } from '../config.ts';
 import { homePaths } from '../home.ts';
 import { identifyProcess, isAlive, signalProcess, toProcessIdentity, type ProcessIdentity } from '../server/index.ts';
 import { CliError, EXIT } from './cli-error.ts';
@@ -29,6 +30,21 @@ export function writeModelServer(file: string, port: number): void {
 export function runningModelServer(home: string): ModelServer | undefined {
   const known = lastModelServer(home);
   return known && isAlive(known.process) ? known : undefined;
+}
+
+/**
+ * The environment for workers in a shell without key and address, where a demo was run before: its model server, so that
+ * the demo's runs go on. Undefined where there was none.
+ */
+export async function demoEnvironment(home: string, env: Environment): Promise<Environment | undefined> {
+  if (lastModelServer(home) === undefined) return undefined;
+  return simulatorEnvironment(env, (await ensureModelServer(home)).url);
+}
+
+/** An environment whose model is the simulator. */
+export function simulatorEnvironment(env: Environment, url: string): Environment {
+  const model = { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'errand-demo', ERRAND_MODEL: 'sim-1' };
+  return { ...env, ...model, ANTHROPIC_AUTH_TOKEN: undefined };
 }
 
 /** The home's model server; starts one if none runs, where the last one listened if it can, so that runs find it again. */

@@ -3,6 +3,7 @@ import { listRuns, type RunListing } from '../store/listing.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
 import { formatDuration, formatTable, formatTokens, totalTokens } from './format.ts';
 import { printJson, printLine } from './io.ts';
+import { liveMeta } from './live-meta.ts';
 import { parseWhole } from './option-values.ts';
 import { oneLine } from './text.ts';
 
@@ -22,8 +23,11 @@ interface PsOptions {
 
 async function ps(context: CommandContext, { limit, json }: PsOptions): Promise<void> {
   const { stdout } = context.io;
-  const { runs, problems } = await listRuns(readConfig(context).home.value, { limit });
+  const home = readConfig(context).home.value;
+  const { runs: listed, problems } = await listRuns(home, { limit });
   for (const { file, reason } of problems) warn(context, `${file}: ${reason}`);
+  const runs: RunListing[] = [];
+  for (const run of listed) runs.push({ ...run, meta: await liveMeta(home, run.transcript, run.meta) });
   if (json) for (const { meta, transcript } of runs) printJson(stdout, { ...meta, transcript });
   else if (runs.length === 0) printLine(stdout, 'No runs yet. errand run "what to do" starts one.');
   else printLine(stdout, formatTable([HEADINGS, ...runs.map(toRow)]));

@@ -1,8 +1,9 @@
 import { connect, isUnreachable, ServerUnreachable, type TemporalClient } from '../client.ts';
-import { ConfigError, type Config, type Environment } from '../config.ts';
+import { ConfigError, hasModelAccess, type Config, type Environment } from '../config.ts';
 import { ensureServer, serverStatus } from '../server/index.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { warn, type CommandContext } from './context.ts';
+import { demoEnvironment } from './model-server-process.ts';
 
 /** A line to the server of this home, and what is known of it. */
 export interface Session {
@@ -77,10 +78,20 @@ async function startMissing(context: CommandContext, options: SessionOptions): P
     log: (line) => warn(context, line),
     other,
     workers,
-    environment: workerEnvironment,
+    environment: await environmentOf(context, options),
     keepEnvironment: workerEnvironment === undefined,
   });
   return { address: other ? address.value : found, uiUrl };
+}
+
+// Whoever starts workers without a model to ask, in a home that has seen a demo, wants that demo to go on.
+async function environmentOf({ io }: CommandContext, options: SessionOptions): Promise<Environment> {
+  const { config, workerEnvironment } = options;
+  const home = config.home.value;
+  const given = workerEnvironment ?? io.env;
+  if (hasModelAccess(config)) return given;
+  const keepsRunning = workerEnvironment === undefined && (await serverStatus({ home })).running;
+  return keepsRunning ? given : ((await demoEnvironment(home, io.env)) ?? given);
 }
 
 class OpenSession implements Session {

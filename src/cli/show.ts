@@ -4,12 +4,14 @@ import { transcriptFile } from '../store/layout.ts';
 import type { FoundRun } from '../store/find-run.ts';
 import { agentTree, listAgents, type AgentNode } from '../store/listing.ts';
 import { readTranscript } from '../store/read.ts';
+import type { AgentMeta } from '../store/records.ts';
 import { loadSubtreeUsage } from '../store/subtree-usage.ts';
 import type { Todo } from '../protocol.ts';
 import { lookUpRun, readConfig, warn, type CommandContext } from './context.ts';
 import { EventReader, type AgentEvent } from './follow/events.ts';
 import { formatDuration, formatTodos, formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
+import { liveMeta } from './live-meta.ts';
 import { printRunDiff } from './run-diff.ts';
 import { oneLine } from './text.ts';
 
@@ -34,7 +36,9 @@ async function show(context: CommandContext, name: string, options: ShowOptions)
   const home = config.home.value;
   const run = await lookUpRun(config, name);
   if (options.diff) return printRunDiff(context, { home, run, maxLines: Infinity });
-  const { agents, problems } = await listAgents(home, run.transcript);
+  const { agents: listed, problems } = await listAgents(home, run.transcript);
+  const agents: AgentMeta[] = [];
+  for (const agent of listed) agents.push(await liveMeta(home, run.transcript, agent));
   for (const { file, reason } of problems) warn(context, `${file}: ${reason}`);
   const [root, ...strays] = agentTree(agents);
   if (root === undefined) return warn(context, `Run ${run.runId} has no readable transcript: ${run.file}`);

@@ -35,10 +35,8 @@ export function cutToWidth(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-// eslint-disable-next-line no-control-regex
 const ESCAPE_SEQUENCES =
   /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[PX^_][^\u001B]*\u001B\\|[ -/]*[0-~])/g;
-// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;
 
 function pointWidth(point: string): number {

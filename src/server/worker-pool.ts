@@ -106,7 +106,8 @@ export class WorkerPool {
 
 function reasonToReplace(known: WantedWorkers, wanted: WantedWorkers): string | undefined {
   if (known.buildId !== wanted.buildId) return `build ${known.buildId} -> ${wanted.buildId}`;
-  if (JSON.stringify(known.command) !== JSON.stringify(wanted.command)) return 'another installation of errand';
+  if (JSON.stringify(known.command) !== JSON.stringify(wanted.command))
+    return 'started by another Node or from another copy of errand';
   if (environmentDigest(known.environment) !== environmentDigest(wanted.environment)) return 'changed environment';
   if (known.embeddedAddress !== wanted.embeddedAddress) return `the server is now at ${wanted.embeddedAddress}`;
   return undefined;

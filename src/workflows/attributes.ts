@@ -1,5 +1,7 @@
 import { TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 import { upsertSearchAttributes } from '@temporalio/workflow';
+import type { SearchAttributeUpdatePair } from '@temporalio/common';
+import { totalTokens } from '../protocol.ts';
 import type { AgentState } from '../protocol.ts';
 
 const AGENT_TYPE = defineSearchAttributeKey('AgentType', 'KEYWORD');
@@ -23,17 +25,25 @@ export function startAttributes(
   ]);
 }
 
-/** One event; called at most once a turn. */
-export function showAttributes(isKnown: boolean | undefined, state: AgentState): void {
-  if (!isKnown) return;
-  const { usage } = state;
-  upsertSearchAttributes([
-    { key: AGENT_STATUS, value: state.status },
-    {
-      key: AGENT_TOKENS,
-      value: usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
-    },
-    { key: AGENT_COST_USD, value: usage.costUsd },
-    { key: AGENT_WAITING, value: state.waitingFor === '' ? null : state.waitingFor },
-  ]);
+/** What the namespace shows of an agent: only what has changed is written, as one event, at most once a turn. */
+export class ShownAttributes {
+  readonly #isKnown: boolean;
+  readonly #shown = new Map<string, unknown>([[AGENT_STATUS.name, 'running']]);
+
+  constructor(isKnown: boolean | undefined) {
+    this.#isKnown = isKnown === true;
+  }
+
+  update({ usage, status, waitingFor }: AgentState): void {
+    if (!this.#isKnown) return;
+    const changed = [
+      { key: AGENT_STATUS, value: status },
+      { key: AGENT_TOKENS, value: totalTokens(usage) },
+      { key: AGENT_COST_USD, value: usage.costUsd },
+      { key: AGENT_WAITING, value: waitingFor === '' ? null : waitingFor },
+    ].filter(({ key, value }) => (this.#shown.get(key.name) ?? null) !== value);
+    if (changed.length === 0) return;
+    for (const { key, value } of changed) this.#shown.set(key.name, value);
+    upsertSearchAttributes(changed as SearchAttributeUpdatePair[]);
+  }
 }

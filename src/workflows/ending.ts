@@ -3,7 +3,6 @@ import { agentFailed, isRejection, rootCauseOf } from '../failures.ts';
 import type { AgentInput, AgentResult } from '../protocol.ts';
 import { atLimit } from './agent.ts';
 import type { AgentSteps, Ending } from './agent.ts';
-import { showAttributes } from './attributes.ts';
 import { activities, closeOptions } from './proxies.ts';
 import { showDetails } from './state.ts';
 import type { LiveState } from './state.ts';
@@ -87,7 +86,7 @@ async function close(input: AgentInput, state: LiveState, { status, turn, error 
   state.isClosing = true;
   state.status = status;
   showDetails(state);
-  showAttributes(input.searchAttributes, state.snapshot());
+  state.attributes.update(state.snapshot());
   const request = {
     ref: state.ref,
     status,

@@ -1,7 +1,6 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.ts';
-import { FINAL_FAILURES } from '../failures.ts';
 import type { AgentInput, Call } from '../protocol.ts';
 
 /**
@@ -20,13 +19,15 @@ const TOOL_ATTEMPT_TIMEOUT_MS = 10 * 60_000;
 /** What a job gets above its own limit, to be ended and told. */
 const JOB_GRACE_MS = 5 * 60_000;
 
-/** Infrastructure trouble has no attempt limit; the activities add jitter and honour `retry-after`. */
+/**
+ * Infrastructure trouble has no attempt limit; the activities add jitter and honour `retry-after`. What no retry can cure
+ * says so itself (`nonRetryable`): a list of types here would be in history twice a turn.
+ */
 const PATIENT: ActivityOptions['retry'] = {
   initialInterval: 1_000,
   backoffCoefficient: 2,
   maximumInterval: 60_000,
   maximumAttempts: Number.POSITIVE_INFINITY,
-  nonRetryableErrorTypes: [...FINAL_FAILURES],
 };
 
 const COMMON = {

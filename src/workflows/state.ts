@@ -1,5 +1,13 @@
 import { setCurrentDetails, setHandler, defineQuery, defineUpdate, workflowInfo } from '@temporalio/workflow';
-import { MAX_PROMPT_BYTES, NO_USAGE, STATUS_QUERY, STEER_UPDATE, TODOS_QUERY, addUsage } from '../protocol.ts';
+import {
+  MAX_PROMPT_BYTES,
+  NO_USAGE,
+  STATUS_QUERY,
+  STEER_UPDATE,
+  TODOS_QUERY,
+  addUsage,
+  totalTokens,
+} from '../protocol.ts';
 import type {
   AgentInput,
   AgentRef,
@@ -12,6 +20,7 @@ import type {
   TaskCall,
   Todo,
 } from '../protocol.ts';
+import { ShownAttributes } from './attributes.ts';
 
 export const statusQuery = defineQuery<AgentState>(STATUS_QUERY);
 export const todosQuery = defineQuery<readonly Todo[]>(TODOS_QUERY);
@@ -26,6 +35,7 @@ export interface Unsealed {
 /** Everything a running agent holds in memory; what must outlive a continue-as-new is in `carried()`. */
 export class LiveState {
   readonly ref: AgentRef;
+  readonly attributes: ShownAttributes;
   readonly startedAtMs: number;
   status: AgentStatus | 'running' = 'running';
   turn: number;
@@ -45,6 +55,7 @@ export class LiveState {
   constructor(input: AgentInput) {
     const { carried } = input;
     this.ref = toRef(input);
+    this.attributes = new ShownAttributes(input.searchAttributes);
     this.startedAtMs = carried?.startedAtMs ?? workflowInfo().startTime.getTime();
     this.isOpen = carried !== undefined;
     this.turn = carried?.turn ?? 1;
@@ -131,12 +142,11 @@ export function registerHandlers(state: LiveState): void {
 /** The table in the UI's "Current Details"; costs no event. */
 export function showDetails(state: LiveState): void {
   const { turn, lastStep, usage, openChildren, todos, waitingFor, status } = state.snapshot();
-  const tokens = usage.inputTokens + usage.outputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   const rows: readonly (readonly [string, string])[] = [
     ['Status', status],
     ['Turn', String(turn)],
     ['Last step', lastStep],
-    ['Tokens', tokens.toLocaleString('en-US')],
+    ['Tokens', totalTokens(usage).toLocaleString('en-US')],
     ['Cost', usage.costUsd === null ? 'no price known' : `$${usage.costUsd.toFixed(4)}`],
     ['Budget', 'none'],
     ['Children', openChildren.map((child) => child.description).join(', ') || 'none open'],

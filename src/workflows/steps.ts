@@ -10,7 +10,6 @@ import {
 import { rootCauseOf } from '../failures.ts';
 import type { AgentInput, Answer, Call, LastTurnReason, Reply } from '../protocol.ts';
 import type { AgentSteps } from './agent.ts';
-import { showAttributes } from './attributes.ts';
 import { activities, effectOptions, lastWordsOptions, modelOptions, openOptions, readsOptions } from './proxies.ts';
 import { indexOf, toSegments } from './segments.ts';
 import type { Segment } from './segments.ts';
@@ -115,7 +114,7 @@ async function runTask(input: AgentInput, state: LiveState, call: Call): Promise
  */
 async function turnBoundary(input: AgentInput, state: LiveState, nextTurn: number): Promise<void> {
   showDetails(state);
-  showAttributes(input.searchAttributes, state.snapshot());
+  state.attributes.update(state.snapshot());
   if (!isHistoryLong(input)) return;
   await condition(allHandlersFinished);
   throwIfCancelled();

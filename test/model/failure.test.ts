@@ -1,7 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FINAL_FAILURES } from '../../src/failures.ts';
 import { toActivityFailure } from '../../src/model/failure.ts';
 import { ModelError } from '../../src/model/model.ts';
 import type { ModelErrorKind } from '../../src/model/model.ts';
@@ -36,7 +35,6 @@ describe('a failure for Temporal', () => {
     expect(failure).toBeInstanceOf(ApplicationFailure);
     expect(failure).toMatchObject({ type, nonRetryable: !isRetried });
     expect(failure.nextRetryDelay !== undefined).toBe(isRetried);
-    expect(FINAL_FAILURES.includes(type)).toBe(!isRetried);
   });
 
   test('is short and carries no error of the SDK', () => {

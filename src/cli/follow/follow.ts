@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunEnding } from '../../client.ts';
 import { EventReader, type AgentEvent } from './events.ts';
-import { TranscriptTail } from './tail.ts';
+import { TranscriptTail, type TailedRecord } from './tail.ts';
 import type { FollowView } from './view.ts';
 
 /** What following asks of the server; both throw `ServerUnreachable`-like errors while nobody answers. */
@@ -39,27 +39,23 @@ export async function followRun({ home, stem, watch, view, detached }: FollowOpt
   const seen = new SeenRun(home, stem, view);
   const quiet = new QuietWatch(watch, view, seen);
   const stop = new AbortController();
-  const state: { ending?: RunEnding; isDetached?: true; error?: unknown } = {};
-  const done = Promise.race([
-    endingOf(watch, view, stop.signal).then(
-      (ending) => (state.ending = ending),
-      (error: unknown) => {
-        // After the person left, the wait is broken off: that is no error.
-        if (!stop.signal.aborted) state.error = error;
-      },
-    ),
-    detached.then(() => (state.isDetached = true)),
-  ]);
-  while (state.ending === undefined && state.isDetached === undefined && state.error === undefined) {
+  const ending = endingOf(watch, view, stop.signal);
+  let isOver = false;
+  let isDetached = false;
+  const over = ending.then(
+    () => (isOver = true),
+    () => (isOver = true),
+  );
+  const left = detached.then(() => (isDetached = true));
+  while (!isOver && !isDetached) {
     await seen.drain();
     quiet.look();
     view.tick();
-    await Promise.race([done, delay(POLL_MS)]);
+    await Promise.race([over, left, delay(POLL_MS)]);
   }
   stop.abort();
   await seen.drain();
-  if (state.error !== undefined) throw state.error;
-  return state.ending === undefined ? { seen } : { ending: state.ending, seen };
+  return isOver ? { ending: await ending, seen } : { seen };
 }
 
 /** What the transcripts have shown so far. */
@@ -97,7 +93,7 @@ export class SeenRun {
   /** Reads and shows what is new. */
   async drain(): Promise<void> {
     for (const record of await this.#tail.poll()) {
-      this.lastMove = new Date();
+      if (isProgress(record)) this.lastMove = new Date();
       for (const event of this.#reader.read(record)) this.#take(event);
     }
   }
@@ -111,6 +107,11 @@ export class SeenRun {
     }
     this.#view.show(event);
   }
+}
+
+// A failed attempt at a model call, or the start of one, is no progress: an outage lasts since the last that was.
+function isProgress({ record }: TailedRecord): boolean {
+  return record.type !== 'attempt' && (record.type !== 'usage' || record.outcome === 'complete');
 }
 
 /** Asks the server why, once nothing has moved for a while. */

@@ -27,6 +27,9 @@ export function createJsonView(output: OutputStream, errors: OutputStream, run: 
   };
 }
 
+/** Failed attempts of one turn that get a line; then it is the waiting line's turn. */
+const SHOWN_RETRIES = 3;
+
 interface ShownAgent {
   readonly description: string;
   readonly depth: number;
@@ -47,8 +50,10 @@ export class LineWriter {
   }
 
   #wait(text: string): readonly string[] {
-    const isNews = text !== '' && text !== this.#waiting;
-    this.#waiting = text;
+    // Each further attempt is no news: an outage of a day would fill the screen.
+    const reason = text.replace(/ \(attempt \d+\)/g, '');
+    const isNews = reason !== '' && reason !== this.#waiting;
+    this.#waiting = reason;
     return isNews ? [oneLine(text, 300)] : [];
   }
 
@@ -99,7 +104,7 @@ function commonLine(event: AgentEvent): readonly string[] {
     case 'limit':
       return [`limit reached: ${event.reason}; one last turn`];
     case 'retry':
-      return [retryWords(event)];
+      return event.attempt <= SHOWN_RETRIES ? [retryWords(event)] : [];
     default:
       return [];
   }

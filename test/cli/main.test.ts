@@ -1,0 +1,294 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { errand } from './fake-io.ts';
+import { RecordedRun } from './recorded-run.ts';
+
+let folder: string;
+let home: string;
+let workspace: string;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'errand-cli-')));
+  [home, workspace] = [join(folder, 'home'), join(folder, 'work')];
+  mkdirSync(home);
+  mkdirSync(workspace);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function cli(argv: readonly string[], env: Record<string, string> = {}) {
+  return errand(argv, { cwd: workspace, env: { HOME: folder, PATH: process.env['PATH'], ERRAND_HOME: home, ...env } });
+}
+
+const KEY = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: 'http://127.0.0.1:9', ERRAND_MODEL: 'm' };
+
+describe('wrong use', () => {
+  it.each([
+    [['frob'], /unknown command 'frob'/],
+    [['run'], /missing required argument 'prompt'/],
+    [['run', ''], /The prompt is empty/],
+    [['run', '  \n '], /The prompt is empty/],
+    [['run', 'x', '--frob'], /unknown option '--frob'/],
+    [['run', 'x', 'y'], /too many arguments/],
+    [['run', 'x', '--hops', '-1'], /'-1' is invalid.*0 to 5/],
+    [['run', 'x', '--hops', '6'], /'6' is invalid.*0 to 5/],
+    [['run', 'x', '--max-turns', '1.5'], /'1\.5' is invalid.*whole number/],
+    [['run', 'x', '--timeout', '5x'], /'5x' is invalid.*90s, 30m, 2h or 3d/],
+    [['run', 'x', '--timeout', '0s'], /'0s' is invalid/],
+    [['run', 'x', '--sandbox', 'none'], /'none' is invalid.*read-only, workspace-write, full-access/],
+    [['run', 'x', '--sandbox', 'full-access'], /exceeds this host's ceiling.*ceiling: full-access/],
+    [['run', 'x', '--id', '../x'], /'\.\.\/x' is invalid/],
+    [['run', 'x', '--workspace', '/no/such/folder'], /\/no\/such\/folder does not exist/],
+    [['run', 'x', '--workspace', '/etc/hosts'], /\/etc\/hosts is not a folder/],
+    [['steer', 'x', ' '], /is empty/],
+    [['show'], /missing required argument 'run'/],
+    [['logs', 'nope'], /No run "nope"\. There are no runs yet/],
+    [['watch', '--limit'], /unknown option/],
+  ])('%j ends with exit code 2 and says why', async (argv, message) => {
+    const { code, out, err } = await cli(argv, KEY);
+    expect(err).toMatch(message);
+    expect(code).toBe(2);
+    expect(out).toBe('');
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it('refuses a prompt over 64 KiB and says what to do with it', async () => {
+    const { code, err } = await cli(['run', 'ä'.repeat(33_000)], KEY);
+    expect(err).toMatch(/66000 bytes, at most 65536 .* Put it in a file of the workspace and name the file/);
+    expect(code).toBe(2);
+  });
+
+  it("refuses errand's own tree, ERRAND_HOME, and a folder that holds it", async () => {
+    const own = await cli(['run', 'x', '--workspace', join(import.meta.dirname, '..')], KEY);
+    expect(own).toMatchObject({ code: 2, err: expect.stringMatching(/errand's own tree/) as string });
+    for (const place of [home, folder]) {
+      const { code, err } = await cli(['run', 'x', '--workspace', place], KEY);
+      expect(err).toMatch(/one in the other/);
+      expect(code).toBe(2);
+    }
+  });
+
+  it('refuses a workspace outside the roots of the ceiling', async () => {
+    writeFileSync(join(home, 'config.yaml'), 'ceiling: {roots: [/srv]}\n');
+    const { code, err } = await cli(['run', 'x'], KEY);
+    expect(err).toMatch(/outside ceiling\.roots/);
+    expect(code).toBe(2);
+  });
+
+  it('names the variable to set when there is no model to ask', async () => {
+    const { code, err } = await cli(['run', 'x']);
+    expect(err.trim().split('\n')).toHaveLength(1);
+    expect(err).toMatch(/set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL/);
+    expect(code).toBe(2);
+  });
+
+  it('shows where a bad config.yaml is wrong, for every command', async () => {
+    writeFileSync(join(home, 'config.yaml'), 'modle: x\n');
+    const { code, err } = await cli(['ps']);
+    expect(err).toMatch(/config\.yaml:1: unknown setting "modle"/);
+    expect(code).toBe(2);
+  });
+});
+
+describe('the model of a run', () => {
+  let simulator: Simulator;
+  beforeAll(async () => {
+    simulator = await startSimulator();
+  });
+  afterAll(() => simulator.close());
+
+  it.each([
+    [{ ERRAND_MODEL: 'no-such-model' }, /does not know the model "no-such-model"\. It offers: sim-1, sim-small/],
+    [{}, /No model is chosen: set ERRAND_MODEL.*It offers: sim-1, sim-small/],
+  ])('%j is refused with what the server offers', async (env, message) => {
+    const { code, err } = await cli(['run', 'x'], {
+      ANTHROPIC_API_KEY: 'k',
+      ANTHROPIC_BASE_URL: simulator.url,
+      ...env,
+    });
+    expect(err).toMatch(message);
+    expect(code).toBe(2);
+  });
+
+  it('is taken on trust by a server that is away, and the run then fails for want of a Temporal server', async () => {
+    const env = { ...KEY, ERRAND_TEMPORAL_ADDRESS: '127.0.0.1:9' };
+    const { code, err } = await cli(['run', 'x'], env);
+    expect(err).toMatch(/Temporal server at 127\.0\.0\.1:9 cannot be reached/);
+    expect(code).toBe(6);
+  }, 20_000);
+});
+
+describe('reading without a server', () => {
+  function record(runId = 'job-abc123'): RecordedRun {
+    const run = new RecordedRun(home, runId);
+    run.start();
+    run.reply(1, 'I read\u001B[31m it.', [
+      { callId: 't1.0', name: 'read', kind: 'read', summary: 'read a.ts', toolUseId: 'x' },
+    ]);
+    run.seal(2, [{ callId: 't1.0', text: 'line one\nline two' }]);
+    run.start({}, 'aaaaaaaaaaaa');
+    run.end('failed', 1, { error: 'it broke' }, 'aaaaaaaaaaaa');
+    run.reply(2, 'Done.');
+    run.end('completed', 2);
+    return run;
+  }
+
+  it('ps lists runs, and names a file that is none without hiding the others', async () => {
+    const run = record();
+    writeFileSync(join(run.file(), '..', 'rollout-2026-11-30T12-00-00-000Z-bad.jsonl'), 'not json\n');
+    const { code, out, err } = await cli(['ps']);
+    expect(out).toMatch(/job-abc123 +completed/);
+    expect(err).toMatch(/-bad\.jsonl: the first line is not JSON/);
+    expect(code).toBe(0);
+    const json = await cli(['ps', '--json']);
+    expect(JSON.parse(json.out)).toMatchObject({ runId: 'job-abc123', status: 'completed', depth: 0 });
+  });
+
+  it('ps shows a run that goes on as it is now, not as it began', async () => {
+    const run = new RecordedRun(home, 'going-on');
+    run.start();
+    run.usage(3, 1);
+    run.reply(3, 'still at it');
+    expect(JSON.parse((await cli(['ps', '--json'])).out)).toMatchObject({
+      status: 'running',
+      turns: 3,
+      usage: { own: { requests: 1 } },
+    });
+  });
+
+  it('show prints the tree; --json nests the children under agents', async () => {
+    record();
+    const { out, code } = await cli(['show', 'job']);
+    expect(out).toMatch(/Do the job \(root\) · completed/);
+    expect(out).toMatch(/ {4}find the cause \(explore\) · failed/);
+    expect(out).toMatch(/failed: it broke/);
+    expect(out).toMatch(/last step: Done\./);
+    expect(code).toBe(0);
+    const json = JSON.parse((await cli(['show', 'job', '--json'])).out) as unknown;
+    expect(json).toMatchObject({
+      agentId: 'job-abc123',
+      agents: [{ agentId: 'aaaaaaaaaaaa', status: 'failed', agents: [] }],
+    });
+  });
+
+  it('logs prints turns, calls and results without escape sequences, and counts what it skips', async () => {
+    const run = record();
+    run.raw('torn {\n');
+    const { out, err } = await cli(['logs', 'job']);
+    expect(out).toMatch(/turn 1 · model/);
+    expect(out).toContain('I read it.');
+    expect(out).not.toContain('\u001B[31m');
+    expect(out).toMatch(/← line one\n {4}line two/);
+    expect(err).toMatch(/1 lines .* skipped/);
+  });
+
+  it('logs --json prints the records of the agent that was named', async () => {
+    record();
+    const { out } = await cli(['logs', 'job', '--agent', 'the cause', '--json']);
+    expect(
+      out
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { type: string }).type),
+    ).toEqual(['session_meta', 'end']);
+  });
+
+  it('logs lists the agents when none has the name', async () => {
+    record();
+    const { code, err } = await cli(['logs', 'job', '--agent', 'zzz']);
+    expect(err).toMatch(/"zzz" is no agent .*\n +job-abc123 .*\n +aaaaaaaaaaaa +find the cause/);
+    expect(code).toBe(2);
+  });
+
+  it('an ambiguous name is an error that lists what it may mean', async () => {
+    record('job-one111');
+    record('job-two222');
+    const { code, err } = await cli(['show', 'job']);
+    expect(err).toMatch(/may mean 2 runs: job-two222, job-one111|may mean 2 runs: job-one111, job-two222/);
+    expect(code).toBe(2);
+  });
+
+  it('cancel of a run that has ended says so and is no error', async () => {
+    record();
+    expect(await cli(['cancel', 'job'])).toMatchObject({ code: 0, out: 'job-abc123 had ended: completed\n', err: '' });
+    expect((await cli(['cancel', 'job', '--agent', 'aaaa'])).out).toBe('job-abc123/aaaaaaaaaaaa had ended: failed\n');
+  });
+
+  it.each([
+    ['completed', 0],
+    ['failed', 1],
+    ['lost', 1],
+    ['max_turns', 3],
+    ['budget', 3],
+    ['timeout', 3],
+    ['cancelled', 4],
+    ['refused', 5],
+    ['rejected', 5],
+  ])('watch of a run that ended %s has exit code %i and a result line', async (status, exitCode) => {
+    const run = new RecordedRun(home, 'ended');
+    run.start();
+    run.reply(1, 'Last words.');
+    run.usage(1, 1);
+    run.end(status, 1, { error: 'because' });
+    const { code, out, err } = await cli(['watch', 'ended', '--json']);
+    const lines = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines[0]).toMatchObject({ type: 'run', run: 'ended' });
+    expect(lines.at(-1)).toMatchObject({
+      type: 'result',
+      run: 'ended',
+      status,
+      text: 'Last words.',
+      usage: { requests: 1 },
+      costUsd: 0,
+    });
+    expect(err).toBe('');
+    expect(code).toBe(exitCode);
+  });
+
+  it('status and ps say what to do when there is nothing', async () => {
+    expect((await cli(['status'])).out).toMatch(/Nothing runs\. errand up/);
+    expect((await cli(['ps'])).out).toMatch(/No runs yet/);
+  });
+
+  it('down of nothing is no error', async () => {
+    expect(await cli(['down'])).toMatchObject({ code: 0, out: 'Stopped.\n' });
+  });
+});
+
+describe('doctor', () => {
+  it('prints each value with its source and no secret', async () => {
+    const { out } = await cli(['doctor', '--json'], {
+      ...KEY,
+      ANTHROPIC_API_KEY: 'sk-marker',
+      ERRAND_BWRAP: '/no/such/bwrap',
+    });
+    const { settings, checks } = JSON.parse(out) as { settings: { name: string }[]; checks: { name: string }[] };
+    expect(settings).toContainEqual({ name: 'ANTHROPIC_API_KEY', value: 'set', source: 'ANTHROPIC_API_KEY' });
+    expect(settings).toContainEqual({ name: 'ERRAND_HOME', value: home, source: 'ERRAND_HOME' });
+    expect(out).not.toContain('marker');
+    expect(checks.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['Node', 'git', 'Temporal CLI', 'Sandbox', 'Disk', 'Server']),
+    );
+  });
+});
+
+describe('model-server', () => {
+  it('refuses a scenario that is not there', async () => {
+    const { code, err } = await cli(['model-server', '--scenario', 'no-such']);
+    expect(err).toMatch(/no scenario "no-such"\. Choose one of: /);
+    expect(code).toBe(2);
+  });
+});
+
+it.runIf(process.getuid?.() !== 0)('a home that cannot be read is an error with its name', async () => {
+  chmodSync(home, 0);
+  const { code, err } = await cli(['ps']);
+  chmodSync(home, 0o700);
+  expect(err).toContain(home);
+  expect(code).toBe(2);
+});
