@@ -87,6 +87,7 @@ async function createDeps(config: Config): Promise<ActivityDeps> {
       userHome: homedir(),
       errandHome: config.home.value,
       env: process.env,
+      demoWorkspace: process.env.ERRAND_DEMO_WORKSPACE,
     },
   };
 }

@@ -7,8 +7,9 @@ import { attemptStale, inputInvalid } from '../failures.ts';
 import { cancelJob } from '../jobs/cancel-job.ts';
 import { ownIdentity } from '../jobs/process-identity.ts';
 import type { RunToolsInput } from '../protocol.ts';
+import { demoException } from '../sandbox/demo-exception.ts';
 import { planSandbox } from '../sandbox/plan.ts';
-import type { SandboxRequest } from '../sandbox/plan.ts';
+import type { SandboxPlan } from '../sandbox/plan.ts';
 import { resultsFolder } from '../store/layout.ts';
 import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
 import { toolByName } from '../tools/index.ts';
@@ -54,16 +55,17 @@ async function runOne(
   if (!tool)
     throw inputInvalid(`turn ${reply.turn} of agent ${files.ref.agentId} has no call ${index} that can be run`);
   const folder = callFolder(deps.home, files.ref, call.callId);
+  const toolInput = inputOf(tool, reply, call);
   try {
     await runCall({
       tool,
-      input: inputOf(tool, reply, call),
+      input: toolInput,
       context: await contextOf(deps, files, reply, index, pulse),
       journal: openCallJournal(folder),
       owner: thisAttempt(),
       mayAct: () => isCurrentAttempt(deps.client),
       forbiddenPaths: [deps.home],
-      planSandbox: () => planSandbox(deps.sandbox, sandboxRequest(deps, files)),
+      planSandbox: () => planFor(deps, files, tool.effect === 'job' ? tool.command(toolInput) : ''),
     });
   } catch (error) {
     // Only a cancellation ends a job; a lost attempt or a worker's end leaves it to the next one.
@@ -73,9 +75,17 @@ async function runOne(
   }
 }
 
-function sandboxRequest(deps: ActivityDeps, { ref, policy }: AgentFiles): SandboxRequest {
+async function planFor(deps: ActivityDeps, { ref, policy }: AgentFiles, command: string): Promise<SandboxPlan> {
   const { sandbox: mode, roots, network } = policy;
-  return { mode, roots, network, scratch: scratchFolder(deps.home, ref), readable: [resultsFolder(deps.home, ref)] };
+  const readable = [resultsFolder(deps.home, ref)];
+  const plan = await planSandbox(deps.sandbox, {
+    mode,
+    roots,
+    network,
+    scratch: scratchFolder(deps.home, ref),
+    readable,
+  });
+  return plan.kind === 'refused' ? (demoException(deps.sandbox, { roots, command }) ?? plan) : plan;
 }
 
 function inputOf(tool: Tool, reply: AssistantMessageRecord, call: RecordedCall): unknown {

@@ -10,6 +10,8 @@ export interface SandboxHost {
   readonly errandHome: string;
   /** The worker's environment; only what is on the allow-list reaches a command. */
   readonly env: Environment;
+  /** Folder of the keyless demo, set by it where bubblewrap does not work. */
+  readonly demoWorkspace?: string;
   /** More files and folders to hide. */
   readonly masked?: readonly string[];
 }

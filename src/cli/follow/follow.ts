@@ -53,9 +53,11 @@ export async function followRun({ home, stem, watch, view, detached }: FollowOpt
     view.tick();
     await Promise.race([over, left, delay(POLL_MS)]);
   }
+  const hasEnded = isOver;
+  // Only a wait for a server that is away hears it; nobody is left to mind that it fails.
   stop.abort();
   await seen.drain();
-  return isOver ? { ending: await ending, seen } : { seen };
+  return hasEnded ? { ending: await ending, seen } : { seen };
 }
 
 /** What the transcripts have shown so far. */

@@ -31,7 +31,7 @@ const runTests: Play = ({ lastResults }) => {
   goodResult(lastResults, 'read');
   pathIn(lastResults, 'src/csv.js');
   return calls('A small project with three modules. I run the tests to see what fails.', [
-    { name: 'bash', input: { command: 'node --test', description: 'Run all tests' } },
+    { name: 'bash', input: { command: 'node --test' } },
   ]);
 };
 
@@ -75,7 +75,7 @@ const testAgain: Play = ({ lastResults, results }) => {
   const folder = pathIn(results, 'src/html.js').replace(/src\/html\.js$/, '');
   return calls('No test would have noticed the second place, so I add one. Then I run them all.', [
     { name: 'write', input: { file_path: `${folder}test/html-several.test.js`, content: NEW_TEST } },
-    { name: 'bash', input: { command: 'node --test', description: 'Run all tests' } },
+    { name: 'bash', input: { command: 'node --test' } },
   ]);
 };
 
