@@ -53,12 +53,10 @@ const configFile = z.strictObject({
       historyEvents: z.int().min(20).optional(),
       outageMs: z.int().min(1000).optional(),
       idleTimeoutMs: z.int().min(100).optional(),
-      heartbeatMs: z.int().min(100).optional(),
     })
     .optional(),
   caps: z
     .strictObject({
-      running: z.int().min(0).optional(),
       total: z.int().min(0).optional(),
       perTurn: z.int().min(0).optional(),
     })

@@ -65,12 +65,8 @@ export interface Config {
     readonly outageMs: Setting<number>;
     /** Longest silence of a model stream. */
     readonly idleTimeoutMs: Setting<number>;
-    /** Time between two heartbeats of an activity. */
-    readonly heartbeatMs: Setting<number>;
   };
   readonly caps: {
-    /** Agents of one run that may be open at once. */
-    readonly running: Setting<number>;
     /** Agents one run may start. */
     readonly total: Setting<number>;
     /** Agents one turn may start. */
@@ -86,8 +82,8 @@ export interface LoadConfigOptions {
   readonly cwd?: string;
 }
 
-const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000, heartbeatMs: 3000 };
-const DEFAULT_CAPS = { running: 8, total: 64, perTurn: 8 };
+const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000 };
+const DEFAULT_CAPS = { total: 64, perTurn: 8 };
 
 // The simulator's models cost nothing: a demo shows a whole bill.
 const FREE = { price: { input: 0, output: 0 } };
@@ -155,13 +151,11 @@ function limitSettings({ limits = {} }: ConfigFile): Config['limits'] {
     historyEvents: fromFile(limits.historyEvents, undefined),
     outageMs: fromFile(limits.outageMs, DEFAULT_LIMITS.outageMs),
     idleTimeoutMs: fromFile(limits.idleTimeoutMs, DEFAULT_LIMITS.idleTimeoutMs),
-    heartbeatMs: fromFile(limits.heartbeatMs, DEFAULT_LIMITS.heartbeatMs),
   };
 }
 
 function capSettings({ caps = {} }: ConfigFile): Config['caps'] {
   return {
-    running: fromFile(caps.running, DEFAULT_CAPS.running),
     total: fromFile(caps.total, DEFAULT_CAPS.total),
     perTurn: fromFile(caps.perTurn, DEFAULT_CAPS.perTurn),
   };

@@ -74,6 +74,7 @@ async function createDeps(config: Config): Promise<ActivityDeps> {
     namespace: config.temporal.namespace.value,
     clusterId: clusterId ?? '',
     ceiling: defaultCeiling({ ...config.ceiling.value, errandHome: config.home.value }),
+    caps: { total: config.caps.total.value, perTurn: config.caps.perTurn.value },
     log,
     model: createModelClient({
       apiKey: config.apiKey.value?.reveal(),

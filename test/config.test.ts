@@ -84,8 +84,8 @@ describe('loadConfig', () => {
     const config = withFile(
       [
         'ceiling: {sandbox: full-access, roots: [/srv/jobs], network: false}',
-        'limits: {historyEvents: 200, outageMs: 5000, idleTimeoutMs: 1000, heartbeatMs: 500}',
-        'caps: {running: 2, total: 3, perTurn: 1}',
+        'limits: {historyEvents: 200, outageMs: 5000, idleTimeoutMs: 1000}',
+        'caps: {total: 3, perTurn: 1}',
         'models: {some-model: {window: 1000, maxOutputTokens: 100, price: {input: 1, output: 5}}}',
       ].join('\n'),
     );
@@ -103,7 +103,7 @@ describe('loadConfig', () => {
   it.each([
     ['modle: x\n', /config\.yaml:1: unknown setting "modle"\. Valid here: model, ceiling, limits, caps, models\./],
     ['model: x\nlimits:\n  outageMs: soon\n', /config\.yaml:3: limits\.outageMs is "soon": .*expected number/],
-    ['caps:\n  runing: 3\n', /config\.yaml:2: unknown setting "caps\.runing"\. Valid here: running, total, perTurn\./],
+    ['caps:\n  totl: 3\n', /config\.yaml:2: unknown setting "caps\.totl"\. Valid here: total, perTurn\./],
     ['ceiling: anything\n', /ceiling is "anything": expected read-only \| workspace-write \| full-access/],
     ['ceiling: {roots: [relative]}\n', /ceiling\.roots\.0 is "relative": expected an absolute path/],
     ['fleet: {}\n', /fleet is \{\}: reserved/],

@@ -32,39 +32,52 @@ export async function toRecordedCalls(
   rendered: RenderedAgent,
   reply: ReplyDraft,
 ): Promise<readonly RecordedCall[]> {
-  const blocks = reply.content.filter((block) => block.type === 'tool_use');
-  return Promise.all(blocks.map((block, index) => toRecordedCall(deps, files, rendered, reply, block, index)));
+  const uses = reply.content.filter((block) => block.type === 'tool_use');
+  const offered = rendered.tools.map((schema) => schema.name);
+  const toCall = async (use: ContentBlock, index: number): Promise<RecordedCall> => {
+    const name = typeof use.name === 'string' && TOOL_NAME.test(use.name) ? use.name : 'unknown';
+    const base = { callId: callId(reply.turn, index), name, toolUseId: String(use.id) };
+    const refuse = (problem: string): RecordedCall => ({ ...base, kind: 'plan', summary: `${name}: refused`, problem });
+    const checked = reply.wasCut ? { problem: CUT } : checkCall(name, use.input, index, offered);
+    if ('problem' in checked) return refuse(checked.problem);
+    const call = { ...base, kind: callKind(checked.tool), summary: summaryOf(checked) };
+    if (call.kind !== 'task') return { ...call, ...extras(checked) };
+    const ordinal = uses.slice(0, index).filter((other) => other.name === name).length;
+    const request = { reply, index, ordinal, input: checked.input as TaskInput };
+    const child = await storeChild(deps, files, rendered.type, request);
+    return 'problem' in child ? refuse(child.problem) : { ...call, task: child };
+  };
+  return Promise.all(uses.map(toCall));
 }
 
-async function toRecordedCall(
-  deps: ActivityDeps,
-  files: AgentFiles,
-  rendered: RenderedAgent,
-  reply: ReplyDraft,
-  block: ContentBlock,
+/** A call that can be run. */
+interface CheckedCall {
+  readonly tool: Tool;
+  readonly input: unknown;
+}
+
+function checkCall(
+  name: string,
+  input: unknown,
   index: number,
-): Promise<RecordedCall> {
-  const name = typeof block.name === 'string' && TOOL_NAME.test(block.name) ? block.name : 'unknown';
-  const base = { callId: callId(reply.turn, index), name, toolUseId: String(block.id) };
-  const refuse = (problem: string): RecordedCall => ({ ...base, kind: 'plan', summary: `${name}: refused`, problem });
-  if (reply.wasCut) return refuse(CUT);
+  offered: readonly string[],
+): CheckedCall | { readonly problem: string } {
   if (index >= MAX_CALLS_PER_TURN)
-    return refuse(`Not run: a turn may have ${MAX_CALLS_PER_TURN} calls. Give it again.`);
-  const offered = rendered.tools.map((schema) => schema.name);
+    return { problem: `Not run: a turn may have ${MAX_CALLS_PER_TURN} calls. Give it again.` };
   const tool = offered.includes(name) ? toolByName(name) : undefined;
-  if (!tool) return refuse(`There is no tool "${name}" here. Tools: ${offered.join(', ')}.`);
-  if (rawInputOf(block.input) !== undefined)
-    return refuse(`The input of ${name} is not valid JSON. Give the call again.`);
-  const parsed = parseToolInput(tool, block.input);
-  if ('problem' in parsed) return refuse(parsed.problem);
-  const call = { ...base, kind: callKind(tool), summary: headOf(tool.summarize(parsed.input), SUMMARY_BYTES) };
-  if (call.kind !== 'task') return { ...call, ...extras(tool, parsed.input) };
-  const child = await storeChild(deps, files, rendered.type, { reply, index, input: parsed.input as TaskInput });
-  return 'problem' in child ? refuse(child.problem) : { ...call, task: child };
+  if (!tool) return { problem: `There is no tool "${name}" here. Tools: ${offered.join(', ')}.` };
+  if (rawInputOf(input) !== undefined)
+    return { problem: `The input of ${name} is not valid JSON. Give the call again.` };
+  const parsed = parseToolInput(tool, input);
+  return 'problem' in parsed ? parsed : { tool, input: parsed.input };
+}
+
+function summaryOf({ tool, input }: CheckedCall): string {
+  return headOf(tool.summarize(input), SUMMARY_BYTES);
 }
 
 /** What the workflow itself needs of an input. */
-function extras(tool: Tool, input: unknown): { todos?: readonly Todo[]; timeoutMs?: number } {
+function extras({ tool, input }: CheckedCall): { todos?: readonly Todo[]; timeoutMs?: number } {
   if (tool.effect === 'job') return { timeoutMs: tool.timeoutMs(input) };
   if (tool.name === 'todo_write') return { todos: (input as { todos: readonly Todo[] }).todos };
   return {};

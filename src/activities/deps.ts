@@ -14,6 +14,8 @@ export interface ActivityDeps {
   readonly model: ModelClient;
   /** The worker's own ceiling; every activity narrows the agent's policy by it. */
   readonly ceiling: Policy;
+  /** How many agents one run, and one turn of it, may start. */
+  readonly caps: { readonly total: number; readonly perTurn: number };
   readonly sandbox: SandboxHost;
   readonly log: Logger;
 }

@@ -3,6 +3,7 @@ import type { AgentType } from '../agents/agent-type.ts';
 import { storeStartingObjects } from '../agents/starting-objects.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { TaskCall } from '../protocol.ts';
+import { claimSlot } from '../store/ledger.ts';
 import { putObject } from '../store/objects.ts';
 import { TOOL_NAMES } from '../tools/index.ts';
 import type { TaskInput } from '../tools/task.ts';
@@ -14,6 +15,8 @@ import type { ActivityDeps } from './deps.ts';
 interface TaskRequest {
   readonly reply: ReplyDraft;
   readonly index: number;
+  /** Counts the `task` calls of the reply from 0. */
+  readonly ordinal: number;
   readonly input: TaskInput;
 }
 
@@ -26,7 +29,7 @@ export async function storeChild(
   deps: ActivityDeps,
   files: AgentFiles,
   parentType: AgentType,
-  { reply, index, input }: TaskRequest,
+  { reply, index, ordinal, input }: TaskRequest,
 ): Promise<TaskCall | { readonly problem: string }> {
   const { meta, ref } = files;
   const plan = planChild({
@@ -45,10 +48,14 @@ export async function storeChild(
     workspace: meta.workspace,
   });
   if ('problem' in plan) return plan;
+  if (ordinal >= deps.caps.perTurn) return { problem: tooMany(`one turn may start ${deps.caps.perTurn}`) };
   if (plan.needsApproval)
     return {
       problem: "Starting an agent needs a person's consent, and nobody can be asked in this run. Do the work yourself.",
     };
+  if (!(await claimSlot(deps.home, ref.transcript, plan.agentId, deps.caps.total))) {
+    return { problem: tooMany(`this run may start ${deps.caps.total} in all`) };
+  }
   const objects = await storeStartingObjects(plan, meta.workspace, (data) =>
     putObject(deps.home, ref.transcript, data),
   );
@@ -62,4 +69,8 @@ export async function storeChild(
     model: plan.model,
     spanId: plan.spanId,
   };
+}
+
+function tooMany(limit: string): string {
+  return `Not started: no more agents, ${limit}. Do the work yourself, or wait for those that run and give it again.`;
 }

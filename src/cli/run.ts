@@ -75,17 +75,10 @@ export async function run(
       const job = { config, options, prompt, workspace, model };
       const started = await begin(context, session, toSpec(context, job), early);
       announce(context, { config, session, run: started, json: options.json === true });
-      const { signal: stopped } = early;
-      early.close();
-      if (!options.detach)
-        await followToTheEnd(context, {
-          config,
-          session,
-          run: started,
-          json: options.json === true,
-          diff: options.diff,
-          stopped,
-        });
+      if (!options.detach) {
+        const { json, diff } = options;
+        await followToTheEnd(context, { config, session, run: started, json: json === true, diff, early });
+      }
       return { run: started, uiUrl: session.uiUrl };
     });
   } finally {

@@ -1,10 +1,11 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { allInstances, instanceOf, type Instance, type OtherServer } from './instance.ts';
-import { readLiveState, readState } from './instance-state.ts';
+import { readLiveState, readState, type InstanceState } from './instance-state.ts';
 import { stopLeftovers } from './leftovers.ts';
-import { readLock } from './life-lock.ts';
-import { isAlive, signalProcess, type ProcessIdentity } from './process-identity.ts';
+import { readLock, releaseLock, takeLock } from './life-lock.ts';
+import { isAlive, isSameProcess, signalProcess, type ProcessIdentity } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 export interface StopServerOptions {
@@ -24,20 +25,22 @@ export async function stopServer({ home, log, other }: StopServerOptions): Promi
   await Promise.all(instances.map((instance) => stopInstance({ instance, log })));
 }
 
+export interface StopInstanceOptions {
+  readonly instance: Instance;
+  readonly log: (line: string) => void;
+}
+
 /** The same for one instance. */
-export async function stopInstance({
-  instance,
-  log,
-}: {
-  instance: Instance;
-  log: (line: string) => void;
-}): Promise<void> {
-  const supervisor = readLock(instance.lock);
-  if (supervisor) await endSupervisor(instance, supervisor, log);
-  if (readLiveState(instance)) return;
-  await stopLeftovers({ instance, state: readState(instance), graceMs: LEFTOVER_GRACE_MS, log });
-  if (!readLock(instance.lock))
-    for (const file of [instance.lock, instance.control, instance.state]) rmSync(file, { force: true });
+export async function stopInstance({ instance, log }: StopInstanceOptions): Promise<void> {
+  if (!existsSync(instance.folder)) return;
+  const isOurs = await endSupervisor(instance, log);
+  if (!isOurs) return;
+  try {
+    await stopLeftovers({ instance, state: readState(instance), graceMs: LEFTOVER_GRACE_MS, log });
+    for (const file of [instance.control, instance.state]) rmSync(file, { force: true });
+  } finally {
+    releaseLock(instance.lock);
+  }
 }
 
 const LEFTOVER_GRACE_MS = 20_000;
@@ -45,19 +48,35 @@ const LEFTOVER_GRACE_MS = 20_000;
 // The supervisor's own time limits end far below this; one that exceeds it hangs, or was stopped by SIGSTOP.
 const SUPERVISOR_ENDS_WITHIN_MS = 60_000;
 
-async function endSupervisor(
-  instance: Instance,
-  supervisor: ProcessIdentity,
-  log: (line: string) => void,
-): Promise<void> {
-  const workers = readState(instance)?.workers.filter(({ process }) => process).length ?? 0;
-  log(
-    `stopping ${workers} workers${instance.database && readState(instance)?.embedded ? ' and the Temporal server' : ''}`,
-  );
+/**
+ * Ends the supervisor there is, and takes the instance's lock in its place, so that nobody starts anything while its
+ * leftovers are cleared. False if somebody did start a new one right after: that one is wanted.
+ */
+async function endSupervisor(instance: Instance, log: (line: string) => void): Promise<boolean> {
+  const deadline = Date.now() + 2 * SUPERVISOR_ENDS_WITHIN_MS;
+  let ended: ProcessIdentity | undefined;
+  while (!takeLock(instance.lock)) {
+    const state = readLiveState(instance);
+    if (state && ended && !isSameProcess(state.supervisor, ended)) return false;
+    if (state && !ended) await end((ended = state.supervisor), state, log);
+    // Otherwise one is about to write its state, or another stop is clearing up.
+    else await sleep(25);
+    if (Date.now() > deadline) throw new Error(holdsOn(instance));
+  }
+  return true;
+}
+
+async function end(supervisor: ProcessIdentity, state: InstanceState, log: (line: string) => void): Promise<void> {
+  const workers = state.workers.filter(({ process }) => process).length;
+  log(`stopping ${workers} workers${state.embedded ? ' and the Temporal server' : ''}`);
   signalProcess(supervisor, 'SIGTERM');
   const isGone = () => !isAlive(supervisor);
   if (await waitUntil(isGone, { timeoutMs: SUPERVISOR_ENDS_WITHIN_MS })) return;
   log(`the supervisor (pid ${supervisor.pid}) does not end; killing it`);
   signalProcess(supervisor, 'SIGKILL');
   await waitUntil(isGone, { timeoutMs: 5_000 });
+}
+
+function holdsOn({ lock }: Instance): string {
+  return `Process ${readLock(lock)?.pid} holds ${lock} and does not let go. End it, then run "errand down" again.`;
 }

@@ -13,6 +13,8 @@ export interface SupervisionOptions {
   readonly options: SupervisorOptions;
   readonly instance: Instance;
   readonly log: (line: string) => void;
+  /** Called when the instance's folder was deleted under it: nothing can be found by anybody any more. */
+  readonly onHomeGone: () => void;
 }
 
 /** One supervisor's server and workers, and everybody who waits for them. */
@@ -20,6 +22,7 @@ export class Supervision {
   readonly #instance: Instance;
   readonly #options: SupervisorOptions;
   readonly #log: (line: string) => void;
+  readonly #onHomeGone: () => void;
   readonly #self: ProcessIdentity;
   readonly #startedAt = new Date().toISOString();
   readonly #temporal: TemporalServer | undefined;
@@ -31,7 +34,7 @@ export class Supervision {
   #control: Server | undefined;
   #isStopping = false;
 
-  constructor({ options, instance, log }: SupervisionOptions) {
+  constructor({ options, instance, log, onHomeGone }: SupervisionOptions) {
     const self = identifyProcess(process.pid);
     if (self === undefined)
       throw new Error('This system does not tell when a process started, so errand cannot supervise here.');
@@ -39,6 +42,7 @@ export class Supervision {
     this.#instance = instance;
     this.#options = options;
     this.#log = log;
+    this.#onHomeGone = onHomeGone;
     this.#temporal = options.other ? undefined : this.#createTemporal();
     this.#pool = this.#createPool();
   }
@@ -182,6 +186,7 @@ export class Supervision {
       writeState(this.#instance, this.#toState());
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? '';
+      if (code === 'ENOENT') return this.#onHomeGone();
       if (!['ENOSPC', 'EDQUOT', 'EIO'].includes(code)) throw error;
       if (!this.#isStopping) setTimeout(() => this.#save(), 1000).unref();
     }

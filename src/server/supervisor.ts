@@ -17,16 +17,20 @@ if (!takeLock(instance.lock)) process.exit(EXIT_ALREADY_RUNNING);
 
 // Until all of it is gone the state file of the predecessor is the only record of what it left.
 let isCleared = false;
-const supervision = new Supervision({ options, instance, log });
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end(signal));
+let isEnding = false;
+const onHomeGone = () => void end(`${instance.folder} was deleted`);
+const supervision = new Supervision({ options, instance, log, onHomeGone });
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
 
 const leftBehind = readState(instance);
 await stopLeftovers({ instance, state: leftBehind, graceMs: options.graceMs, log: supervision.note });
 isCleared = true;
 await supervision.begin();
 
-async function end(signal: string): Promise<void> {
-  log(`${signal}: stopping`);
+async function end(reason: string): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
+  log(`${reason}: stopping`);
   await supervision.stop();
   if (isCleared) for (const file of [instance.control, instance.state]) rmSync(file, { force: true });
   releaseLock(instance.lock);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -222,6 +222,15 @@ describe('the supervisor', () => {
     expect([info.pids.supervisor, Number(info.pids.temporal), ...info.pids.workers].filter(isRunning)).toEqual([]);
     expect(after.pids.workers).toHaveLength(2);
     expect(await describeRun(after.address, 'outlives-the-supervisor')).toBe('RUNNING');
+  });
+
+  it('stops everything when its home is deleted, since nobody could find it any more', async () => {
+    const home = freshHome();
+    const { pids } = await ensureServer(optionsFor(home));
+    rmSync(home, { recursive: true });
+    process.kill(Number(pids.workers[0]), 'SIGKILL');
+    const all = [pids.supervisor, Number(pids.temporal), ...pids.workers];
+    await eventually('all of it is gone', () => all.filter(isRunning).length === 0);
   });
 
   it('is in a session of its own and survives the hang-up of a terminal', async () => {

@@ -57,15 +57,17 @@ describe('stopServer', () => {
     expect(info.pids.workers.filter(isRunning)).toEqual([]);
   });
 
-  it('waits for a start that is under way elsewhere, and the next start waits for the end', async () => {
+  it('at the same time as a start leaves either everything or nothing, never a part', async () => {
     const home = freshHome();
-    const starting = ensureServer(optionsFor(home));
-    const first = await starting;
-    const [, second] = await Promise.all([stopServer({ home, log: quiet }), ensureServer(optionsFor(home))]);
-    const survivors = [first, second].flatMap(({ pids }) => pids.workers).filter(isRunning);
-    expect((await serverStatus({ home })).instances.flatMap(({ workers }) => workers.map(({ pid }) => pid))).toEqual(
-      survivors,
-    );
+    const first = await ensureServer(optionsFor(home));
+    const stops = [stopServer({ home, log: quiet }), stopServer({ home, log: quiet })];
+    const [second] = await Promise.all([ensureServer(optionsFor(home)), ...stops]);
+    const running = [first, second].flatMap(({ pids }) => [pids.supervisor, ...pids.workers]).filter(isRunning);
+    const known = (await serverStatus({ home })).instances.flatMap(({ supervisorPid, workers }) => [
+      supervisorPid,
+      ...workers.map(({ pid }) => pid),
+    ]);
+    expect(known).toEqual(running);
   });
 
   it('does not touch a stranger who got the number of a dead worker', async () => {

@@ -150,11 +150,16 @@ describe('depth', () => {
     expect(child).toEqual(root?.filter((name) => name !== 'task'));
   });
 
-  it('a runaway model starts no more agents than the levels allow', async () => {
-    const run = await harness.run(`${toMarker('runaway')} run away`, { hops: 1, maxTurns: 2 });
-    await run.result();
-    expect((await listAgents(harness.home, run.stem)).agents.length).toBeLessThanOrEqual(1 + 2 * 3);
-  });
+  it('a runaway model starts no more agents than the run has places for', async () => {
+    const capped = await createHarness({ config: 'caps: {total: 5, perTurn: 3}' });
+    try {
+      const run = await capped.run(`${toMarker('runaway')} run away`, { hops: 3, maxTurns: 3 });
+      expect(await run.result()).toMatchObject({ status: 'max_turns' });
+      expect((await listAgents(capped.home, run.stem)).agents).toHaveLength(1 + 5);
+    } finally {
+      await capped.close();
+    }
+  }, 60_000);
 });
 
 async function toolsOf(harness: Harness, run: { runId: string; stem: string }, agentId: string): Promise<string[]> {

@@ -19,6 +19,7 @@ import { printRunDiff } from '../run-diff.ts';
 import type { Session } from '../session.ts';
 import { stillRunning } from '../still-running.ts';
 import { oneLine, printable } from '../text.ts';
+import type { EarlyStop } from './early-stop.ts';
 import { followRun, SeenRun, type Followed, type RunWatch } from './follow.ts';
 import { listenForInterrupts, type Interrupts } from './interrupts.ts';
 import { createJsonView, createLineView } from './line-view.ts';
@@ -39,8 +40,8 @@ export interface ReportCommand {
 /** A run to follow. */
 export interface FollowCommand extends ReportCommand {
   readonly session: Session;
-  /** A signal that came before following began. */
-  readonly stopped?: NodeJS.Signals;
+  /** Who has heard signals until now; closed once following hears them itself, so that none falls between. */
+  readonly early?: EarlyStop;
 }
 
 /** Agents of one run that are asked why they wait. */
@@ -57,9 +58,10 @@ export function announce({ io }: CommandContext, { run, session, json }: ReportC
 
 /** Follows a run, prints its result, and sets the command's exit code. */
 export async function followToTheEnd(context: CommandContext, command: FollowCommand): Promise<void> {
-  if (command.stopped !== undefined) return leave(context, command);
+  if (command.early?.signal !== undefined) return leave(context, command);
   const view = createView(context, command);
   const interrupts = listen(context, command, view);
+  command.early?.close();
   const followed = await follow(command, view, interrupts);
   if (followed.ending === undefined) return leave(context, command);
   await report(context, command, followed.ending);

@@ -1,0 +1,56 @@
+import { constants } from 'node:fs';
+import { appendLine, createFile, openRegular } from './files.ts';
+import { runFolder } from './layout.ts';
+import { join } from 'node:path';
+
+/** A run's list of agents is short; a file beyond this is not one. */
+const MAX_LEDGER_BYTES = 16 * 1024 * 1024;
+
+/** Version of the ledger's lines. */
+const LEDGER_VERSION = 1;
+
+/**
+ * Claims one of the places for sub-agents that a run has, for good. Atomic without a lock: the claim is a line appended
+ * to the run ledger, and only the first `maxAgents` distinct ones in file order count. Claiming again gives the same
+ * answer. Nothing waits, so nothing deadlocks.
+ */
+export async function claimSlot(home: string, stem: string, agentId: string, maxAgents: number): Promise<boolean> {
+  const file = join(runFolder(home, stem), 'ledger.jsonl');
+  await createFile(file);
+  const handle = await openRegular(file, constants.O_RDWR | constants.O_APPEND);
+  try {
+    const before = await readSpawned(handle);
+    if (!before.includes(agentId)) {
+      const line = { v: LEDGER_VERSION, type: 'spawn', agentId, at: new Date().toISOString() };
+      // A torn line of a writer that died is left as a line of its own.
+      await appendLine(handle, Buffer.from(`\n${JSON.stringify(line)}\n`));
+      await handle.datasync();
+    }
+    const rank = (await readSpawned(handle)).indexOf(agentId);
+    return rank >= 0 && rank < maxAgents;
+  } finally {
+    await handle.close();
+  }
+}
+
+type Handle = Awaited<ReturnType<typeof openRegular>>;
+
+async function readSpawned(handle: Handle): Promise<string[]> {
+  const { size } = await handle.stat();
+  if (size > MAX_LEDGER_BYTES)
+    throw new Error(`the run ledger has ${size} bytes; at most ${MAX_LEDGER_BYTES} were expected`);
+  const bytes = Buffer.alloc(size);
+  await handle.read(bytes, 0, size, 0);
+  const spawned = new Set(bytes.toString('utf8').split('\n').flatMap(spawnedIn));
+  return [...spawned];
+}
+
+function spawnedIn(line: string): string[] {
+  try {
+    const entry = JSON.parse(line) as { type?: unknown; agentId?: unknown } | null;
+    return entry?.type === 'spawn' && typeof entry.agentId === 'string' ? [entry.agentId] : [];
+  } catch {
+    // Blank, or torn by a crash: its claim was never answered.
+    return [];
+  }
+}

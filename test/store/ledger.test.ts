@@ -1,0 +1,40 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newTranscriptStem, runFolder } from '../../src/store/layout.ts';
+import { claimSlot } from '../../src/store/ledger.ts';
+
+describe('the places for sub-agents of a run', () => {
+  const stem = newTranscriptStem('a-run', new Date(0));
+  let home: string;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'errand-ledger-'));
+    await mkdir(runFolder(home, stem), { recursive: true });
+  });
+
+  afterEach(() => rm(home, { recursive: true, force: true }));
+
+  it('go to the first that ask, and no more of them than there are', async () => {
+    const ids = Array.from({ length: 20 }, (_, index) => `agent-${index}`);
+    const granted = await Promise.all(ids.map((id) => claimSlot(home, stem, id, 5)));
+    expect(granted.filter(Boolean)).toHaveLength(5);
+    const again = await Promise.all(ids.map((id) => claimSlot(home, stem, id, 5)));
+    expect(again).toEqual(granted);
+  });
+
+  it('are kept once for a claim that is made again', async () => {
+    await claimSlot(home, stem, 'one', 2);
+    await claimSlot(home, stem, 'one', 2);
+    expect(await claimSlot(home, stem, 'two', 2)).toBe(true);
+    const lines = (await readFile(join(runFolder(home, stem), 'ledger.jsonl'), 'utf8')).split('\n').filter(Boolean);
+    expect(lines).toHaveLength(2);
+  });
+
+  it('survive a torn line', async () => {
+    await writeFile(join(runFolder(home, stem), 'ledger.jsonl'), '{"v":1,"type":"spawn","agentId":"to');
+    expect(await claimSlot(home, stem, 'one', 1)).toBe(true);
+    expect(await claimSlot(home, stem, 'two', 1)).toBe(false);
+  });
+});
