@@ -9,7 +9,7 @@ const DEMO_OPTIONS = ['--slow'];
 export async function main(args) {
   await setUp({ needsTemporal: needsTemporal() });
   const isDemo = args.every((arg) => DEMO_OPTIONS.includes(arg));
-  process.exitCode = await runErrand([isDemo ? 'demo' : 'run', ...args]);
+  process.exitCode = await runErrand(isDemo ? ['demo', ...args] : ['run', '--diff', ...args]);
 }
 
 function runErrand(args) {

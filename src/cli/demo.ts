@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdtemp } from 'node:fs/promises';
+import { cp, mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { hasModelAccess, type Config } from '../config.ts';
+import { probeSandbox } from '../sandbox/probe.ts';
 import { toMarker } from '../simulator/index.ts';
 import { CliError } from './cli-error.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
@@ -30,17 +32,33 @@ const TASK =
   'A test of this project fails. Find out why, look whether the same mistake was made elsewhere, repair it, and run the tests.';
 
 async function demo(context: CommandContext, { slow, json }: DemoOptions): Promise<void> {
-  const { project, home } = readConfig(context);
+  const config = readConfig(context);
+  const { project, home } = config;
   const example = join(project, 'examples', 'csv-report');
   if (!existsSync(example))
     throw new CliError(`The example ${example} is missing. Run git checkout examples in ${project}.`);
   const { url } = await ensureModelServer(home.value);
   const workspace = await scratchCopy(context, example);
-  const env = simulatorEnvironment(context.io.env, url);
   const say = (line: string) => (json ? warn(context, line) : printLine(context.io.stdout, line));
+  if (!hasModelAccess(config)) say('No ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL is set: the model is simulated.');
   say(`The demo works on ${workspace}, a copy of examples/csv-report, with a simulated model.`);
+  const exception = await withoutSandbox(config, workspace, say);
+  const env = { ...simulatorEnvironment(context.io.env, url), ...exception };
   const prompt = `${TASK} ${toMarker('demo', { slow: slow ? 1 : undefined })}`;
   await run(context, prompt, { workspace, json, diff: true, model: 'sim-1' }, env);
+  say(`Your own job: set a key and ERRAND_MODEL, then ${join(project, 'bin', 'errand')} run "what is to be done"`);
+}
+
+/** Where bubblewrap does not work, workers may run the demo's own command without it, in the scratch copy alone. */
+async function withoutSandbox(
+  { tools }: Config,
+  workspace: string,
+  say: (line: string) => void,
+): Promise<Readonly<Record<string, string>>> {
+  const { contains, problem } = await probeSandbox(tools.bwrap.value.path ?? null);
+  if (contains) return {};
+  say(`No sandbox here (${problem}): the demo's own command, node --test, runs without one, in the copy.`);
+  return { ERRAND_DEMO_WORKSPACE: await realpath(workspace) };
 }
 
 async function scratchCopy(context: CommandContext, example: string): Promise<string> {

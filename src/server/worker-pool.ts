@@ -22,6 +22,7 @@ export class WorkerPool {
   readonly #leaving = new Set<WorkerProcess>();
   #current: WorkerProcess[] = [];
   #wanted: WantedWorkers | undefined;
+  #isClosed = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
@@ -47,7 +48,9 @@ export class WorkerPool {
     await this.#resize(wanted);
   }
 
+  /** Ends all workers, for good: whoever is about to ask for more gets an error. */
   async stop(): Promise<void> {
+    this.#isClosed = true;
     for (const worker of this.#current) void this.#retire(worker);
     this.#current = [];
     await waitUntil(() => this.#leaving.size === 0, { timeoutMs: this.#options.graceMs + 5_000 });
@@ -86,6 +89,7 @@ export class WorkerPool {
   }
 
   #create(wanted: WantedWorkers, from: number): WorkerProcess[] {
+    if (this.#isClosed) throw new Error('the workers are being stopped');
     const { instance, onChange, onDeath } = this.#options;
     const names = Array.from({ length: Math.max(0, wanted.count - from) }, (_, index) => `w${from + index + 1}`);
     const workers = names.map((name) => new WorkerProcess({ instance, name, plan: wanted, onChange, onDeath }));
