@@ -38,9 +38,20 @@ async function main(): Promise<void> {
   const running = worker.run();
   process.send?.({ type: 'ready' });
   log.info({ queue: worker.options.taskQueue, identity: worker.options.identity }, 'worker is ready');
+  tellWhenDraining(worker);
   await running;
   await connection.close();
   process.exit(0);
+}
+
+/** Once it no longer polls, its successor may take over; what it still runs it may finish. */
+function tellWhenDraining(worker: Worker): void {
+  const timer = setInterval(() => {
+    if (worker.getState() === 'RUNNING') return;
+    clearInterval(timer);
+    process.send?.({ type: 'draining' });
+  }, 100);
+  timer.unref();
 }
 
 async function createWorker(config: Config, connection: NativeConnection): Promise<Worker> {
