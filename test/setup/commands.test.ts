@@ -42,7 +42,7 @@ describe('npm start', () => {
   it.each([
     [[], "main [ 'demo' ]"],
     [['--slow'], "main [ 'demo', '--slow' ]"],
-    [['--workspace', 'x', 'do it'], "main [ 'run', '--workspace', 'x', 'do it' ]"],
+    [['--workspace', 'x', 'do it'], "main [ 'run', '--diff', '--workspace', 'x', 'do it' ]"],
   ])('with %j runs %s where npm was called from', async (args, expected) => {
     const project = (await builtProject()).withTools();
     const { code, output } = await project.run('scripts/start.mjs', args, { INIT_CWD: project.bin });
