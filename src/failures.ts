@@ -22,6 +22,8 @@ export const FAILURES = {
   attemptStale: 'Attempt.Stale',
   inputInvalid: 'Input.Invalid',
   storeUnavailable: 'Store.Unavailable',
+  /** A stored file is damaged or of a newer version; nothing was overwritten. */
+  storeInvalid: 'Store.Invalid',
   modelRateLimited: 'Model.RateLimited',
   modelOverloaded: 'Model.Overloaded',
   modelUnreachable: 'Model.Unreachable',
@@ -59,8 +61,60 @@ export function attemptStale(reason: string): ApplicationFailure {
 }
 
 /** Disk full, store away: waited out by the retry policy. */
-export function storeUnavailable(reason: string, cause?: Error): ApplicationFailure {
-  return ApplicationFailure.create({ type: FAILURES.storeUnavailable, message: reason, cause });
+export function storeUnavailable(reason: string, nextRetryDelayMs?: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: FAILURES.storeUnavailable,
+    message: reason,
+    nextRetryDelay: nextRetryDelayMs,
+  });
+}
+
+/** What is stored was written by a newer version, or is damaged; no retry helps, and nothing is overwritten. */
+export function storeInvalid(reason: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.storeInvalid, message: reason, nonRetryable: true });
+}
+
+/** Trouble that passes: it is waited out, up to the agent's `outageMs`. */
+const OUTAGES: readonly string[] = [
+  FAILURES.storeUnavailable,
+  FAILURES.modelRateLimited,
+  FAILURES.modelOverloaded,
+  FAILURES.modelUnreachable,
+  FAILURES.modelServer,
+  FAILURES.modelCut,
+  FAILURES.modelIdle,
+];
+
+export function isOutage(error: unknown): error is ApplicationFailure {
+  return error instanceof ApplicationFailure && OUTAGES.includes(error.type ?? '') && error.nonRetryable !== true;
+}
+
+/** The same trouble, with when it began, for whoever looks at the pending activity. */
+export function outageSince(failure: ApplicationFailure, sinceMs: number, retryDelayMs: number): ApplicationFailure {
+  const [first] = failure.details ?? [];
+  return ApplicationFailure.create({
+    type: failure.type ?? undefined,
+    message: failure.message,
+    nextRetryDelay: retryDelayMs,
+    details: [{ ...(first as object | undefined), since: new Date(sinceMs).toISOString() }],
+  });
+}
+
+/** The trouble has lasted longer than the agent waits. */
+export function outageTooLong(failure: ApplicationFailure, waitedMs: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: failure.type ?? undefined,
+    message: `gave up after ${Math.round(waitedMs / 1000)} s of trouble (limits.outageMs): ${failure.message}`,
+    nonRetryable: true,
+    details: failure.details ?? [],
+  });
+}
+
+/** Whether an activity ended because what is stored could not be read or written: the next one would fare no better. */
+export function isStoreTrouble(error: unknown): boolean {
+  const root = deepest(error);
+  const types: readonly string[] = [FAILURES.storeUnavailable, FAILURES.storeInvalid];
+  return root instanceof ApplicationFailure && types.includes(root.type ?? '');
 }
 
 /** The stored data do not fit the input; no retry helps. */

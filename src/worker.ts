@@ -11,7 +11,7 @@ import type { ActivityDeps } from './activities/deps.ts';
 import { loadConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { homeId } from './home.ts';
-import { createModelClient } from './model/client.ts';
+import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
 import { taskQueue } from './protocol.ts';
 import { ERRAND_VERSION } from './version.ts';
@@ -87,7 +87,7 @@ async function createDeps(config: Config): Promise<ActivityDeps> {
     ceiling: defaultCeiling({ ...config.ceiling.value, errandHome: config.home.value }),
     caps: { total: config.caps.total.value, perTurn: config.caps.perTurn.value },
     log,
-    model: createModelClient({
+    model: createModelClientOrExplain({
       apiKey: config.apiKey.value?.reveal(),
       authToken: config.authToken.value?.reveal(),
       baseUrl: config.baseUrl.value,

@@ -1,5 +1,5 @@
 import type { AgentType } from '../agents/agent-type.ts';
-import { inputInvalid } from '../failures.ts';
+import { inputInvalid, storeInvalid } from '../failures.ts';
 import type { ToolSchema } from '../model/model.ts';
 import { narrow } from '../policy/narrow.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -7,7 +7,7 @@ import type { AgentObjects, AgentRef } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { getObject } from '../store/objects.ts';
 import type { AssistantMessageRecord, SessionMetaRecord, UserMessageRecord } from '../store/records.ts';
-import { recordId } from '../store/records.ts';
+import { RECORD_VERSION, recordId } from '../store/records.ts';
 import type { Transcript } from '../store/transcript.ts';
 import { openCached } from '../store/transcript.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -27,8 +27,20 @@ export async function openAgent(deps: ActivityDeps, ref: AgentRef): Promise<Agen
   if (first?.type !== 'session_meta') {
     throw inputInvalid(`agent ${ref.agentId} has no transcript at ${ref.transcript}; was it written on another host?`);
   }
+  assertKnownVersion(transcript);
   const stored = await loadObject<Policy>(deps, ref, first.objects.policy);
   return { ref, transcript, meta: first, policy: narrow(deps.ceiling, stored) };
+}
+
+/** A newer version may mean by its records what this one would not: it writes nothing between them. */
+function assertKnownVersion({ file, records, skipped }: Transcript): void {
+  if (skipped.newer === 0) return;
+  const version = records.reduce((highest, record) => Math.max(highest, record.v), 0);
+  if (version <= RECORD_VERSION) return;
+  throw storeInvalid(
+    `${file} was written by a newer errand (version ${version}, this one knows ${RECORD_VERSION}). ` +
+      'Nothing was overwritten; go on with that version.',
+  );
 }
 
 /** Parsed objects by hash: they never change, so every turn may share them. */

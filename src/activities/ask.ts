@@ -7,8 +7,8 @@ import { conversation } from '../store/chain.ts';
 import { toWireMessages } from '../store/messages.ts';
 import type { AgentFiles, RenderedAgent } from './agent-files.ts';
 import { attemptOnce } from './attempt.ts';
+import type { AttemptGuard } from './attempt.ts';
 import type { ActivityDeps } from './deps.ts';
-import type { Pulse } from './heartbeat.ts';
 import { makeMoreRoom } from './room.ts';
 
 export interface Question {
@@ -26,7 +26,7 @@ export async function ask(
   files: AgentFiles,
   rendered: RenderedAgent,
   question: Question,
-  pulse: Pulse,
+  guard: AttemptGuard,
 ): Promise<ModelReply> {
   const send = async (withoutThinking: boolean) =>
     attemptOnce(
@@ -34,7 +34,7 @@ export async function ask(
       files,
       question.turn,
       await buildRequest(deps, files, rendered, question, withoutThinking),
-      pulse,
+      guard,
     );
   try {
     return await send(false).catch(async (error: unknown) => {

@@ -2,11 +2,19 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { ModelError } from '../model/model.ts';
 import type { ModelReply, ModelRequest } from '../model/model.ts';
+import { NO_USAGE } from '../protocol.ts';
 import { recordId } from '../store/records.ts';
 import type { AttemptRecord, UsageRecord } from '../store/records.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import type { Fence } from './fence.ts';
 import type { Pulse } from './heartbeat.ts';
+
+/** What a request is sent under: the life of its activity, and whether it is still this attempt's to send. */
+export interface AttemptGuard {
+  readonly pulse: Pulse;
+  readonly fence: Fence;
+}
 
 /** Sends one request. It is recorded before it leaves and settled when its end is known, whatever the end is. */
 export async function attemptOnce(
@@ -14,10 +22,12 @@ export async function attemptOnce(
   files: AgentFiles,
   turn: number,
   request: ModelRequest,
-  pulse: Pulse,
+  { pulse, fence }: AttemptGuard,
 ): Promise<ModelReply> {
+  await fence.pass(files, turn);
   const attempt = await recordAttempt(files, request, turn);
   try {
+    await fence.pass(files, turn).catch((error: unknown) => settleUnsent(files, attempt, error));
     const reply = await deps.model.send(request, {
       signal: pulse.signal,
       onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),
@@ -69,6 +79,13 @@ async function settle(files: AgentFiles, attempt: AttemptRecord, settlement: Set
   const { turn } = attempt;
   const id = recordId({ ...files.ref, turn }, `usage.${attempt.attempt}`);
   await files.transcript.append({ id, type: 'usage', turn, attempt: attempt.attempt, ...settlement });
+}
+
+/** Nothing was sent, so nothing is owed: without this the attempt would count as unsettled for ever. */
+async function settleUnsent(files: AgentFiles, attempt: AttemptRecord, error: unknown): Promise<never> {
+  await settle(files, attempt, { settled: true, outcome: 'error', usage: NO_USAGE, error: 'not sent' });
+  await files.transcript.sync();
+  throw error;
 }
 
 async function settleFailure(

@@ -5,7 +5,8 @@ import { loadRendered, openAgent, replyOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import { ask } from './ask.ts';
 import type { ActivityDeps } from './deps.ts';
-import { assertMayWrite } from './fence.ts';
+import { assertRoom } from './disk-room.ts';
+import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { recordReply } from './record-reply.ts';
 import { toReply } from './reply-outcome.ts';
@@ -23,11 +24,19 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
     const recorded = replyOf(files, input.turn);
     if (recorded) return answer(files, recorded);
 
-    await assertMayWrite(deps, files, input.turn);
+    const fence = createFence(deps, pulse);
+    await fence.pass(files, input.turn);
+    await assertRoom(deps.home);
     const sealed = await sealTurn(deps, files, input);
     const rendered = await loadRendered(deps, files.ref, files.meta.objects);
     await makeRoom(deps, files, rendered, input.turn);
-    const reply = await ask(deps, files, rendered, { turn: input.turn, isLast: sealed?.last !== undefined }, pulse);
+    const question = { turn: input.turn, isLast: sealed?.last !== undefined };
+    const reply = await ask(deps, files, rendered, question, { pulse, fence });
+    // The question took long: an attempt that came later may have its own answer recorded, or be about to.
+    await files.transcript.refresh();
+    const faster = replyOf(files, input.turn);
+    if (faster) return answer(files, faster);
+    await fence.pass(files, input.turn);
     const record = await recordReply(deps, files, rendered, input.turn, reply);
     await files.transcript.sync();
     return answer(files, record);

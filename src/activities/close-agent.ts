@@ -1,15 +1,16 @@
 import { rm } from 'node:fs/promises';
 import type { AgentRef, AgentResult, CloseInput } from '../protocol.ts';
 import { endJobsOf } from '../jobs/cancel-job.ts';
+import { StoredFileError } from '../jobs/durable-file.ts';
 import { agentFolder, scratchFolder } from '../effects/journal.ts';
 import { finalText } from '../model/last-text.ts';
 import { headOf } from '../store/text.ts';
 import { openAgent } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
-import { assertMayWrite } from './fence.ts';
+import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
-import { openTranscript } from './open-transcript.ts';
+import { writeOpening } from './open-transcript.ts';
 import { sealTurn } from './seal.ts';
 import { endOf, writeEnd } from './terminal-record.ts';
 
@@ -20,20 +21,40 @@ const PREVIEW_BYTES = 200;
  * again without harm; the first terminal record stands.
  */
 export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise<AgentResult> {
-  return withHeartbeat(async () => {
-    await endJobsOf(agentFolder(deps.home, input.ref));
+  return withHeartbeat(async (pulse) => {
+    const fence = createFence(deps, pulse);
+    await endJobs(deps, input.ref);
     await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });
-    if (input.unopened) await openTranscript(deps, { input: input.unopened, branch: input.ref.branch });
+    if (input.unopened) await writeOpening(deps, { input: input.unopened, branch: input.ref.branch }, fence);
     const files = await openAgent(deps, input.ref);
-    const there = endOf(files.transcript, input.ref);
-    if (!there) {
-      await assertMayWrite(deps, files, input.turn + 1);
-      await sealTurn(deps, files, { turn: input.turn + 1, answers: input.answers, steering: input.steering });
+    if (!endOf(files.transcript, input.ref)) {
+      await fence.pass(files, input.turn + 1);
+      await seal(deps, files, input);
     }
-    const end =
-      there ?? (await writeEnd(deps, input.ref, { status: input.status, turns: input.turn, error: input.error }));
-    return toResult(files, input.ref, end);
+    // Also where the record is there already: the attempt that wrote it may have died before the meta file.
+    const ending = { status: input.status, turns: input.turn, error: input.error, confirm: fence.awake };
+    return toResult(files, input.ref, await writeEnd(deps, input.ref, ending));
   });
+}
+
+/** A job whose files this version cannot read ends by its own deadline; the agent has to end all the same. */
+async function endJobs(deps: ActivityDeps, ref: AgentRef): Promise<void> {
+  try {
+    await endJobsOf(agentFolder(deps.home, ref));
+  } catch (error) {
+    if (!(error instanceof StoredFileError)) throw error;
+    deps.log.error({ agentId: ref.agentId, error: error.message }, 'a job could not be ended');
+  }
+}
+
+/** Kept results that this version cannot read stay where they are, for one that can: the agent ends without them. */
+async function seal(deps: ActivityDeps, files: AgentFiles, { turn, answers, steering }: CloseInput): Promise<void> {
+  try {
+    await sealTurn(deps, files, { turn: turn + 1, answers, steering });
+  } catch (error) {
+    if (!(error instanceof StoredFileError)) throw error;
+    deps.log.error({ agentId: files.ref.agentId, error: error.message }, 'the last turn could not be sealed');
+  }
 }
 
 function toResult(files: AgentFiles, ref: AgentRef, end: NonNullable<ReturnType<typeof endOf>>): AgentResult {

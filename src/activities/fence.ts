@@ -5,6 +5,7 @@ import { OWNER_EVENT, StaleAttemptError, mayWrite } from '../store/owner.ts';
 import { recordId } from '../store/records.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import type { Pulse } from './heartbeat.ts';
 
 /**
  * Asks the server whether this very attempt is the one it waits for. Throws when the server cannot be reached: then the
@@ -19,16 +20,57 @@ export async function isCurrentAttempt(client: Client): Promise<boolean> {
   return isCurrentRun && pending?.attempt === attempt;
 }
 
-/**
- * Lets only the attempt pass that the server waits for: one of a worker that slept or of a run that was reset writes
- * nothing and does nothing. A new workflow run (continued as new, reset) notes itself as the owner.
- */
-export async function assertMayWrite(deps: ActivityDeps, files: AgentFiles, turn: number): Promise<void> {
+/** What an attempt asks before it writes or acts. One for each attempt. */
+export interface Fence {
+  /**
+   * Lets only the attempt pass that the server waits for: one of a worker that slept or of a run that was reset writes
+   * nothing and does nothing. Looks at what others have written meanwhile. A new workflow run (continued as new, reset)
+   * notes itself as the owner.
+   */
+  pass(files: AgentFiles, turn: number): Promise<void>;
+  /** The same where nothing in the transcript can tell: only a process that may have slept asks the server. */
+  awake(): Promise<void>;
+}
+
+/** A task that waited this long for its worker may have been given to another one before the worker woke up. */
+const LATE_START_MS = 5_000;
+
+export function createFence(deps: ActivityDeps, pulse: Pulse): Fence {
+  // Sleeps up to this one are answered for: the server said afterwards that it still waits for this attempt.
+  let answeredFor = isLateStart() ? -1 : 0;
+  const askServer = async () => {
+    const sleeps = pulse.sleeps();
+    const isCurrent = await isCurrentAttempt(deps.client);
+    if (isCurrent) answeredFor = sleeps;
+    return isCurrent;
+  };
+  const hasSlept = () => pulse.sleeps() > answeredFor;
+  return {
+    pass: async (files, turn) => {
+      await files.transcript.refresh();
+      await assertMayWrite(files, { turn, hasSlept: hasSlept() }, askServer);
+    },
+    awake: async () => {
+      if (hasSlept() && !(await askServer())) throw attemptStale('this attempt slept, and another one has taken over');
+    },
+  };
+}
+
+function isLateStart(): boolean {
+  return Math.abs(Date.now() - Context.current().info.currentAttemptScheduledTimestampMs) > LATE_START_MS;
+}
+
+async function assertMayWrite(
+  files: AgentFiles,
+  { turn, hasSlept }: { turn: number; hasSlept: boolean },
+  askServer: () => Promise<boolean>,
+): Promise<void> {
   const { workflowExecution, attempt } = Context.current().info;
   const workflowRunId = workflowExecution?.runId ?? '';
-  const claim = { records: files.transcript.records, workflowRunId, activityAttempt: attempt, expectedTurn: turn };
+  const { records } = files.transcript;
   try {
-    const { newOwner } = await mayWrite(claim, () => isCurrentAttempt(deps.client));
+    const claim = { records, workflowRunId, activityAttempt: attempt, expectedTurn: turn, hasSlept };
+    const { newOwner } = await mayWrite(claim, askServer);
     if (newOwner) await noteOwner(files, workflowRunId, turn);
   } catch (error) {
     if (error instanceof StaleAttemptError) throw attemptStale(error.message);

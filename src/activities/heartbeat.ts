@@ -1,4 +1,5 @@
 import { Context } from '@temporalio/activity';
+import { createSleepWatch } from './sleep-watch.ts';
 
 /** Well below the heartbeat time-out of 10 s, and as often as the worker's throttle lets beats through. */
 const BEAT_EVERY_MS = 2_000;
@@ -10,6 +11,8 @@ const MAX_DETAIL_CHARS = 500;
 export interface Pulse {
   readonly signal: AbortSignal;
   progress(line: string): void;
+  /** How often the process may have slept since the attempt began. */
+  sleeps(): number;
 }
 
 /**
@@ -18,13 +21,17 @@ export interface Pulse {
  */
 export async function withHeartbeat<T>(work: (pulse: Pulse) => Promise<T>): Promise<T> {
   const context = Context.current();
+  const watch = createSleepWatch();
   let detail = '';
-  const timer = setInterval(() => context.heartbeat(detail), BEAT_EVERY_MS);
+  const timer = setInterval(() => {
+    watch.look();
+    context.heartbeat(detail);
+  }, BEAT_EVERY_MS);
   const progress = (line: string) => {
     detail = line.slice(0, MAX_DETAIL_CHARS);
   };
   try {
-    return await work({ signal: context.cancellationSignal, progress });
+    return await work({ signal: context.cancellationSignal, progress, sleeps: () => watch.count() });
   } catch (error) {
     // An aborted request or a killed process must not look like a failure of its own.
     if (context.cancellationSignal.aborted) throw context.cancellationSignal.reason;

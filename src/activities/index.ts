@@ -3,6 +3,7 @@ import { closeAgent } from './close-agent.ts';
 import type { ActivityDeps } from './deps.ts';
 import { openTranscript } from './open-transcript.ts';
 import { runTools } from './run-tools.ts';
+import { waitingOutTrouble } from './trouble.ts';
 import type { AgentResult, CallModelInput, CloseInput, OpenInput, Opened, Reply, RunToolsInput } from '../protocol.ts';
 
 /** All that an agent does outside its workflow. */
@@ -18,11 +19,12 @@ export interface Activities {
 
 /** Binds the activities to what this worker has. */
 export function createActivities(deps: ActivityDeps): Activities {
+  const patient = <T>(work: () => Promise<T>) => waitingOutTrouble(deps.home, work);
   return {
-    openTranscript: (input) => openTranscript(deps, input),
-    callModel: (input) => callModel(deps, input),
-    runTools: (input) => runTools(deps, input),
-    runTool: (input) => runTools(deps, input),
-    closeAgent: (input) => closeAgent(deps, input),
+    openTranscript: (input) => patient(() => openTranscript(deps, input)),
+    callModel: (input) => patient(() => callModel(deps, input)),
+    runTools: (input) => patient(() => runTools(deps, input)),
+    runTool: (input) => patient(() => runTools(deps, input)),
+    closeAgent: (input) => patient(() => closeAgent(deps, input)),
   };
 }

@@ -16,12 +16,20 @@ import type { Transcript } from '../store/transcript.ts';
 import { ERRAND_VERSION } from '../version.ts';
 import { loadObject, loadRendered, openAgent } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createFence } from './fence.ts';
+import type { Fence } from './fence.ts';
+import { withHeartbeat } from './heartbeat.ts';
 
 /**
  * Writes the first records, before anything else happens, and refuses an agent that breaks a rule. Workflow input is
  * untrusted: a child's policy, depth and prompt are checked against its parent's transcript.
  */
-export async function openTranscript(deps: ActivityDeps, { input, branch }: OpenInput): Promise<Opened> {
+export async function openTranscript(deps: ActivityDeps, open: OpenInput): Promise<Opened> {
+  return withHeartbeat((pulse) => writeOpening(deps, open, createFence(deps, pulse)));
+}
+
+/** The work of `openTranscript`, for an activity that beats already. */
+export async function writeOpening(deps: ActivityDeps, { input, branch }: OpenInput, fence: Fence): Promise<Opened> {
   const ref: AgentRef = {
     runId: input.runId,
     agentId: input.agentId,
@@ -32,6 +40,7 @@ export async function openTranscript(deps: ActivityDeps, { input, branch }: Open
   const prompt = input.parent ? await promptFromParent(deps, ref, input) : rootPrompt(input);
   await assertWorkspace(input.workspace);
   const { tools } = await loadRendered(deps, ref, input.objects);
+  await fence.awake();
   const transcript = await openCached(transcriptFile(deps.home, ref), { create: true });
   await writeHeader(deps, ref, input, transcript, prompt);
   await transcript.append({
@@ -42,6 +51,8 @@ export async function openTranscript(deps: ActivityDeps, { input, branch }: Open
     content: [{ type: 'text', text: toWellFormed(prompt) }],
   });
   await transcript.sync();
+  // The meta file is replaced, not appended to: a late attempt would bring back the start of an agent that has ended.
+  await fence.awake();
   await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
   return { tools: tools.map(({ name }) => name) };
 }

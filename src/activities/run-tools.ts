@@ -18,9 +18,9 @@ import type { Tool, ToolContext } from '../tools/tool.ts';
 import { openAgent, replyOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
-import { isCurrentAttempt } from './fence.ts';
+import type { AttemptGuard } from './attempt.ts';
+import { createFence, isCurrentAttempt } from './fence.ts';
 import { isCancelRequested, withHeartbeat } from './heartbeat.ts';
-import type { Pulse } from './heartbeat.ts';
 import { readSetOf } from './read-set.ts';
 import { spill } from './spill.ts';
 
@@ -31,12 +31,13 @@ const PARALLEL_READS = 4;
 export async function runTools(deps: ActivityDeps, input: RunToolsInput): Promise<void> {
   await withHeartbeat(async (pulse) => {
     const files = await openAgent(deps, input.ref);
+    const fence = createFence(deps, pulse);
     const reply = replyOf(files, input.turn);
     if (!reply) throw inputInvalid(`agent ${input.ref.agentId} has no reply of turn ${input.turn} in its transcript`);
     const waiting = [...input.calls];
     const runNext = async (): Promise<void> => {
       for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
-        await runOne(deps, files, reply, index, pulse);
+        await runOne(deps, files, reply, index, { pulse, fence });
       }
     };
     await Promise.all(Array.from({ length: PARALLEL_READS }, runNext));
@@ -48,7 +49,7 @@ async function runOne(
   files: AgentFiles,
   reply: AssistantMessageRecord,
   index: number,
-  pulse: Pulse,
+  guard: AttemptGuard,
 ): Promise<void> {
   const call = reply.calls[index];
   const tool = call && toolByName(call.name);
@@ -60,10 +61,11 @@ async function runOne(
     await runCall({
       tool,
       input: toolInput,
-      context: await contextOf(deps, files, reply, index, pulse),
+      context: await contextOf(deps, files, reply, index, guard),
       journal: openCallJournal(folder),
       owner: thisAttempt(),
       mayAct: () => isCurrentAttempt(deps.client),
+      confirmAwake: guard.fence.awake,
       forbiddenPaths: [deps.home],
       planSandbox: () => planFor(deps, files, tool.effect === 'job' ? tool.command(toolInput) : ''),
     });
@@ -100,7 +102,7 @@ async function contextOf(
   files: AgentFiles,
   reply: AssistantMessageRecord,
   index: number,
-  pulse: Pulse,
+  { pulse, fence }: AttemptGuard,
 ): Promise<ToolContext> {
   const { ref, meta, policy } = files;
   const callId = reply.calls[index]?.callId ?? '';
@@ -114,7 +116,10 @@ async function contextOf(
     reads: await readSetOf(deps, ref, files, reply, index),
     signal: pulse.signal,
     progress: pulse.progress,
-    spill: (text) => spill(deps, ref, callId, text),
+    spill: async (text) => {
+      await fence.awake();
+      return spill(deps, ref, callId, text);
+    },
   };
 }
 

@@ -19,21 +19,26 @@ export interface EndInput {
   readonly status: AgentStatus;
   readonly turns: number;
   readonly error?: string;
+  /** Asked right before anything is written; throws for an attempt that is no longer the current one. */
+  confirm?(): Promise<void>;
 }
 
 /** Writes the one terminal record and the meta file; the first one of an epoch stands. */
 export async function writeEnd(deps: ActivityDeps, ref: AgentRef, input: EndInput): Promise<EndRecord> {
   const transcript = await openCached(transcriptFile(deps.home, ref));
+  const subtree = await subtreeUsage(deps, ref);
+  await input.confirm?.();
   const { record } = await transcript.append({
     id: recordId({ ...ref, turn: 0 }, 'end'),
     type: 'end',
     epoch: ref.epoch,
     status: input.status,
     turns: input.turns,
-    usage: { own: usageOf(transcript.records).own, subtree: await subtreeUsage(deps, ref) },
+    usage: { own: usageOf(transcript.records).own, subtree },
     ...(input.error !== undefined && { error: input.error.slice(0, 500) }),
   });
   await transcript.sync();
+  await input.confirm?.();
   await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
   return record as EndRecord;
 }

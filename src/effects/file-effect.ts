@@ -7,7 +7,7 @@ export interface FileEffect {
   readonly roots: readonly string[];
   /** Computes the change from what is there now. */
   prepare(): Promise<FileChange>;
-  /** Asked right before the file is touched; throws when the call is no longer this attempt's. */
+  /** Asked right before anything is written; throws when the call is no longer this attempt's. */
   confirm(): Promise<void>;
 }
 
@@ -22,9 +22,9 @@ export async function changeFile(effect: FileEffect): Promise<ToolResult> {
   if (recovered) return recovered;
   const change = await effect.prepare();
   const intent = toIntent(change);
-  await effect.journal.writeIntent(intent);
   await effect.confirm();
-  return apply(change, intent, effect.roots);
+  await effect.journal.writeIntent(intent);
+  return apply(change, intent, effect);
 }
 
 // Undefined: the file is still as it was before, so the change can be made now.
@@ -34,9 +34,9 @@ async function recover(intent: FileIntent, roots: readonly string[]): Promise<To
   return now === intent.preSha256 ? undefined : conflict(intent);
 }
 
-async function apply(change: FileChange, intent: FileIntent, roots: readonly string[]): Promise<ToolResult> {
+async function apply(change: FileChange, intent: FileIntent, { roots, confirm }: FileEffect): Promise<ToolResult> {
   try {
-    await replaceFile(change, roots);
+    await replaceFile(change, roots, confirm);
     return change.result;
   } catch (error) {
     if (!(error instanceof StaleFileError)) throw error;

@@ -25,6 +25,8 @@ export interface CallRun {
   readonly owner: ClaimOwner;
   /** Asks the server whether this is the attempt it waits for. */
   mayAct(): Promise<boolean>;
+  /** Right before something is written: throws if the process slept meanwhile and the call is another attempt's now. */
+  confirmAwake?(): Promise<void>;
   /** Folders no tool may touch, ERRAND_HOME first of all. */
   readonly forbiddenPaths?: readonly string[];
   /** How commands are contained; needed for tools that run as jobs. */
@@ -49,7 +51,9 @@ async function runOnce(run: CallRun): Promise<ToolResult> {
   if (kept) return kept;
   run.context.signal.throwIfAborted();
   const result = await answer(run);
-  return run.journal.keep(await withinCap(result, run.context));
+  const cut = await withinCap(result, run.context);
+  await run.confirmAwake?.();
+  return run.journal.keep(cut);
 }
 
 async function answer(run: CallRun): Promise<ToolResult> {
@@ -125,8 +129,9 @@ async function claim({ journal, owner, mayAct }: CallRun): Promise<void> {
   await journal.takeOver(owner);
 }
 
-async function confirm({ journal, owner, context }: CallRun): Promise<void> {
+async function confirm({ journal, owner, context, confirmAwake }: CallRun): Promise<void> {
   context.signal.throwIfAborted();
+  await confirmAwake?.();
   if (!(await journal.holds(owner))) throw new StaleAttemptError('A newer attempt has taken this call over.');
   // The seal keeps an answer for a call whose attempt was given up for lost.
   if (await journal.kept()) throw new StaleAttemptError('This call has been answered already.');

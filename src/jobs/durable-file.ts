@@ -68,13 +68,23 @@ export async function readStored<Value extends { readonly v: number }>(path: str
 /** Version of every JSON file of the effect journal and of the job folders. */
 export const STORED_VERSION = 1;
 
+/** A stored file that cannot be used: damaged, or of a newer version. Nothing was run or overwritten; no retry helps. */
+export class StoredFileError extends Error {
+  override readonly name = 'StoredFileError';
+}
+
 function parseStored<Value extends { readonly v: number }>(path: string, text: string): Value {
   const value = parseJson(path, text);
   if (typeof value !== 'object' || value === null || !('v' in value) || typeof value.v !== 'number') {
-    throw new Error(`${path} is not a file of errand: it has no version. Nothing was run; move it away to go on.`);
+    throw new StoredFileError(
+      `${path} is not a file of errand: it has no version. Nothing was run; move it away to go on.`,
+    );
   }
   if (value.v > STORED_VERSION) {
-    throw new Error(`${path} was written by a newer errand (version ${value.v}, this one knows ${STORED_VERSION}).`);
+    throw new StoredFileError(
+      `${path} was written by a newer errand (version ${value.v}, this one knows ${STORED_VERSION}). ` +
+        'Nothing was run or overwritten; go on with that version.',
+    );
   }
   // Written by this module's callers only; the version says which shape.
   return value as Value;
@@ -84,9 +94,10 @@ function parseJson(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Error(`${path} is damaged. Nothing was run or overwritten; restore it, or move it away to go on.`, {
-      cause,
-    });
+    throw new StoredFileError(
+      `${path} is damaged. Nothing was run or overwritten; restore it, or move it away to go on.`,
+      { cause },
+    );
   }
 }
 

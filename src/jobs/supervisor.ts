@@ -20,10 +20,13 @@ async function superviseJob(folder: string | undefined): Promise<void> {
   if (!isMine) return;
   const record = await readSupervisor(files);
   const deadlineMs = record?.deadlineMs ?? Date.now() + spec.timeoutMs;
+  // Both clocks: one may be set back, the other stands still while the machine sleeps.
+  const steadyDeadlineMs = performance.now() + spec.timeoutMs;
+  const isOver = () => Date.now() >= deadlineMs || performance.now() >= steadyDeadlineMs;
   const told = listenForStop();
   const stopCause = (): StopCause | undefined => {
     if (existsSync(files.cancel)) return 'cancelled';
-    return told() ? 'interrupted' : Date.now() >= deadlineMs ? 'deadline' : undefined;
+    return told() ? 'interrupted' : isOver() ? 'deadline' : undefined;
   };
   const startedAt = new Date().toISOString();
   const ending: Partial<JobExit> = await runCommand({ files, spec, stopCause });

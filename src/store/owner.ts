@@ -11,6 +11,8 @@ export interface WriteClaim {
   readonly activityAttempt: number;
   /** Turn that the activity is about. */
   readonly expectedTurn: number;
+  /** The process may have slept, so that another attempt may have taken over unseen. */
+  readonly hasSlept?: boolean;
 }
 
 /** A newer attempt or run has taken over: this one writes nothing and does nothing more. */
@@ -29,7 +31,7 @@ export async function mayWrite(
 ): Promise<{ readonly newOwner: boolean }> {
   const owner = ownerOf(claim.records);
   const newOwner = owner !== undefined && owner !== claim.workflowRunId;
-  const doubt = runDoubt(claim, owner) ?? attemptDoubt(claim) ?? turnDoubt(claim);
+  const doubt = runDoubt(claim, owner) ?? attemptDoubt(claim) ?? turnDoubt(claim) ?? sleepDoubt(claim);
   if (doubt !== undefined && !(await askServer())) throw new StaleAttemptError(doubt);
   return { newOwner };
 }
@@ -58,6 +60,11 @@ function attemptDoubt({ records, workflowRunId, activityAttempt, expectedTurn }:
   }, 0);
   if (highest <= activityAttempt) return undefined;
   return `Activity attempt ${activityAttempt} of turn ${expectedTurn} may not write: attempt ${highest} has taken over`;
+}
+
+function sleepDoubt({ hasSlept, activityAttempt, expectedTurn }: WriteClaim): string | undefined {
+  if (!hasSlept) return undefined;
+  return `Activity attempt ${activityAttempt} of turn ${expectedTurn} may not write: it slept, and another has taken over`;
 }
 
 function turnDoubt({ records, workflowRunId, activityAttempt, expectedTurn }: WriteClaim): string | undefined {

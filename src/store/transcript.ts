@@ -138,10 +138,11 @@ export class Transcript {
       await this.#readOn(handle);
     }
     if (this.#missing(drafts).length === 0) return drafts.map((draft) => this.#answer(draft.id, written));
-    throw new Error(
+    const problem =
       `${this.file}: record ${drafts.at(-1)?.id} could not be read back after ${APPEND_TRIES} tries. ` +
-        'Is the disk full, or the folder on a file system without atomic appends?',
-    );
+      'Is the disk full, or the folder on a file system without atomic appends?';
+    // The kernel took a part and told no code; whoever waits out a full disk must know this for one.
+    throw Object.assign(new Error(problem), { code: 'ENOSPC' });
   }
 
   #missing(drafts: readonly RecordDraft[]): RecordDraft[] {

@@ -40,11 +40,13 @@ export class StaleFileError extends Error {
  *
  * Throws StaleFileError when the content is not `preSha256`, ToolError when the file may not be written, and Node's own
  * error (ENOSPC, EIO, …) for trouble of the machine. Between the check and the rename another process can still slip in
- * a change, for some microseconds; within this process nobody can.
+ * a change, for some microseconds; within this process nobody can. `confirm` is asked once the new content is on disk, as
+ * late as can be: writing may take long, and the caller may have lost the right to make the change meanwhile.
  */
 export async function replaceFile(
   change: Pick<FileChange, 'path' | 'content' | 'mode' | 'preSha256'>,
   roots: readonly string[],
+  confirm: () => Promise<void> = async () => {},
 ): Promise<void> {
   await inTurn(change.path, async () => {
     const scope: PathScope = { workspace: '/', roots };
@@ -55,7 +57,7 @@ export async function replaceFile(
       requireWritable(target, roots);
       requireOwnerWrite(change.path, target.stat);
       await removeOrphans(target);
-      await writeAndRename(change, target);
+      await writeAndRename(change, target, confirm);
     } finally {
       await target.folder.close();
     }
@@ -90,13 +92,14 @@ export function sha256(content: Buffer): string {
 
 type Change = Parameters<typeof replaceFile>[0];
 
-async function writeAndRename(change: Change, target: OpenedParent): Promise<void> {
+async function writeAndRename(change: Change, target: OpenedParent, confirm: () => Promise<void>): Promise<void> {
   const folderPath = change.path.slice(0, -target.name.length - 1);
   const entry = (name: string): string => entryPath(target.folder, folderPath, name);
   const temp = entry(`.errand-${process.pid}-${randomBytes(6).toString('hex')}.tmp`);
   const handle = await createTemp(temp, change, target.stat);
   try {
     await fillTemp(handle, change, target.stat);
+    await confirm();
     await requireUnchanged(entry(target.name), change);
     await rename(temp, entry(target.name));
   } catch (error) {

@@ -16,12 +16,15 @@ export const MODEL_ATTEMPT_TIMEOUT_MS = 30 * 60_000;
 
 const TOOL_ATTEMPT_TIMEOUT_MS = 10 * 60_000;
 
+const OPEN_ATTEMPT_TIMEOUT_MS = 60_000;
+
 /** What a job gets above its own limit, to be ended and told. */
 const JOB_GRACE_MS = 5 * 60_000;
 
 /**
- * Infrastructure trouble has no attempt limit; the activities add jitter and honour `retry-after`. What no retry can cure
- * says so itself (`nonRetryable`): a list of types here would be in history twice a turn.
+ * Infrastructure trouble has no attempt limit; the activities add jitter, honour `retry-after` and give up once it has
+ * lasted for what schedule-to-close leaves beside one attempt (`limits.outageMs`). What no retry can cure says so itself
+ * (`nonRetryable`): a list of types here would be in history twice a turn.
  */
 const PATIENT: ActivityOptions['retry'] = {
   initialInterval: 1_000,
@@ -40,8 +43,14 @@ const COMMON = {
 /** Only there to give the calls their types; every call passes its own options. */
 export const activities = proxyActivities<Activities>({ ...COMMON, startToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS });
 
-export function openOptions(): ActivityOptions {
-  return { ...COMMON, startToCloseTimeout: 60_000, activityId: 'open', summary: 'open transcript' };
+export function openOptions(input: AgentInput): ActivityOptions {
+  return {
+    ...COMMON,
+    startToCloseTimeout: OPEN_ATTEMPT_TIMEOUT_MS,
+    scheduleToCloseTimeout: OPEN_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    activityId: 'open',
+    summary: 'open transcript',
+  };
 }
 
 export function modelOptions(input: AgentInput, turn: number): ActivityOptions {

@@ -7,7 +7,7 @@ import {
   continueAsNew,
   workflowInfo,
 } from '@temporalio/workflow';
-import { rootCauseOf } from '../failures.ts';
+import { isStoreTrouble, rootCauseOf } from '../failures.ts';
 import type { AgentInput, Answer, Call, LastTurnReason, Reply } from '../protocol.ts';
 import type { AgentSteps } from './agent.ts';
 import { activities, effectOptions, lastWordsOptions, modelOptions, openOptions, readsOptions } from './proxies.ts';
@@ -30,7 +30,7 @@ export function createSteps(input: AgentInput, state: LiveState): AgentSteps {
 
 async function openTranscript(input: AgentInput, state: LiveState): Promise<void> {
   showDetails(state);
-  await activities.openTranscript.executeWithOptions(openOptions(), [{ input, branch: state.ref.branch }]);
+  await activities.openTranscript.executeWithOptions(openOptions(input), [{ input, branch: state.ref.branch }]);
   state.isOpen = true;
 }
 
@@ -131,9 +131,9 @@ function throwIfCancelled(): void {
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('agent is being cancelled');
 }
 
-/** A failed activity is an answer for its calls; anything else is a bug and goes up. */
+/** A failed activity is an answer for its calls; without its files no agent can go on, and anything else is a bug. */
 function activityTrouble(error: unknown): string {
   throwIfCancelled();
-  if (!(error instanceof ActivityFailure)) throw error;
+  if (!(error instanceof ActivityFailure) || isStoreTrouble(error)) throw error;
   return `interrupted; effects unknown (${rootCauseOf(error)})`.slice(0, 300);
 }

@@ -39,6 +39,7 @@ export interface RunOptions extends Partial<RootPolicyOptions> {
   readonly historyEvents?: number;
   readonly workspace?: string;
   readonly id?: string;
+  readonly outageMs?: number;
 }
 
 /**
@@ -92,7 +93,7 @@ export class Harness {
   }
 
   async run(prompt: string, options: RunOptions = {}): Promise<Run> {
-    const { historyEvents, id, workspace = this.workspace, ...policy } = options;
+    const { historyEvents, id, outageMs = 3600_000, workspace = this.workspace, ...policy } = options;
     const runId = id ?? newRunId(prompt.replace(/\[\[.*\]\]/g, '').slice(0, 40) || 'test');
     const { stem } = await startRun(this.temporal, {
       home: this.home,
@@ -101,7 +102,7 @@ export class Harness {
       workspace,
       model: 'sim-1',
       policy: rootPolicy({ workspace, models: ['sim-1'], approvals: 'deny', ...policy }),
-      outageMs: 3600_000,
+      outageMs,
       ...(historyEvents !== undefined && { historyEvents }),
       warn: () => undefined,
     });

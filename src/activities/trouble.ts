@@ -1,0 +1,93 @@
+import { sep } from 'node:path';
+import { Context } from '@temporalio/activity';
+import { isOutage, outageSince, outageTooLong, storeInvalid, storeUnavailable } from '../failures.ts';
+import { StoredFileError } from '../jobs/durable-file.ts';
+import { retryDelay } from '../model/retry-after.ts';
+
+/**
+ * The one place where trouble of the machine becomes a failure that is waited out, and where waiting ends. Everything an
+ * activity does goes through here.
+ */
+export async function waitingOutTrouble<T>(home: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const failure = toStoreFailure(error, home);
+    throw isOutage(failure) ? toOutage(failure) : failure;
+  }
+}
+
+/** What the codes of Node's file errors mean to a person. */
+const DISK_TROUBLE: Readonly<Record<string, string>> = {
+  ENOSPC: 'disk full',
+  EDQUOT: 'disk quota used up',
+  EROFS: 'file system is read-only',
+  EIO: 'disk error',
+  ESTALE: 'file system is gone',
+  ENODEV: 'file system is gone',
+  ETIMEDOUT: 'file system does not answer',
+  EMFILE: 'too many open files',
+  ENFILE: 'too many open files',
+};
+
+/** These are trouble in errand's own folder; elsewhere they are somebody's file permissions. */
+const HOME_TROUBLE: Readonly<Record<string, string>> = {
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  ENOTDIR: 'a file is where a folder must be',
+  ENOENT: 'a file or folder is missing',
+};
+
+/** Store.Unavailable or Store.Invalid for an error that means one of them; any other error as it is. */
+export function toStoreFailure(error: unknown, home: string): unknown {
+  if (error instanceof StoredFileError) return storeInvalid(error.message);
+  const reason = troubleReason(error, home);
+  return reason === undefined ? error : storeUnavailable(reason);
+}
+
+function troubleReason(error: unknown, home: string): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  const isAtHome = path !== undefined && (path === home || path.startsWith(home + sep));
+  const words = DISK_TROUBLE[code] ?? (isAtHome ? HOME_TROUBLE[code] : undefined);
+  return words === undefined ? undefined : `${words} (${error.message.slice(0, 400)})`;
+}
+
+type Outage = Parameters<typeof outageSince>[0];
+
+/** What is known of an outage when an attempt fails of it. */
+export interface OutageFacts {
+  readonly attempt: number;
+  /** When an earlier attempt met it first. */
+  readonly sinceMs?: number;
+  readonly nowMs: number;
+  readonly limitMs: number;
+}
+
+/** The failure to report: one that is tried again, with when the trouble began, or the last one. */
+export function outageFailure(failure: Outage, { attempt, nowMs, sinceMs = nowMs, limitMs }: OutageFacts): Outage {
+  const leftMs = limitMs - (nowMs - sinceMs);
+  if (leftMs <= 0) return outageTooLong(failure, nowMs - sinceMs);
+  const wantedMs = Number(failure.nextRetryDelay ?? retryDelay(attempt, undefined));
+  return outageSince(failure, sinceMs, Math.max(1, Math.min(wantedMs, leftMs)));
+}
+
+function toOutage(failure: Outage): Outage {
+  const { info } = Context.current();
+  const nowMs = Date.now();
+  const sinceMs = troubleSince(info.heartbeatDetails) ?? nowMs;
+  // The next attempt gets it back: only so is the length of an outage known over attempts.
+  Context.current().heartbeat({ troubleSinceMs: sinceMs, trouble: failure.message.slice(0, 300) });
+  return outageFailure(failure, { attempt: info.attempt, sinceMs, nowMs, limitMs: outageLimitMs() });
+}
+
+/** What schedule-to-close leaves beside one attempt; an activity without that limit never gives up. */
+function outageLimitMs(): number {
+  const { scheduleToCloseTimeoutMs, startToCloseTimeoutMs } = Context.current().info;
+  return scheduleToCloseTimeoutMs > 0 ? scheduleToCloseTimeoutMs - startToCloseTimeoutMs : Number.POSITIVE_INFINITY;
+}
+
+function troubleSince(details: unknown): number | undefined {
+  if (typeof details !== 'object' || details === null || !('troubleSinceMs' in details)) return undefined;
+  return typeof details.troubleSinceMs === 'number' ? details.troubleSinceMs : undefined;
+}
