@@ -1,6 +1,8 @@
-import { hashFile, replaceFile, sha256, StaleFileError } from '../tools/atomic-write.ts';
+import { ChangeTakenError, hashFile, replaceFile, sha256, StaleFileError } from '../tools/atomic-write.ts';
+import { removeTemporariesOf } from '../tools/temporary-files.ts';
 import type { FileChange, ToolResult } from '../tools/tool.ts';
 import type { CallJournal, FileIntent } from './journal.ts';
+import { StaleAttemptError } from './running-calls.ts';
 
 export interface FileEffect {
   readonly journal: CallJournal;
@@ -14,11 +16,12 @@ export interface FileEffect {
 /**
  * Makes a file change at most once. The intent says what the file is before and after, so an attempt after a crash can
  * tell from the file alone whether the change was made; where it is neither, nothing is overwritten and the model is
- * told.
+ * told. The order matters: this attempt holds the call before it takes the earlier one's temporary file away, and only
+ * then looks; the other way round an attempt that was stopped right before its rename could still make it.
  */
 export async function changeFile(effect: FileEffect): Promise<ToolResult> {
   const earlier = await effect.journal.readIntent();
-  const recovered = earlier && (await recover(earlier, effect.roots));
+  const recovered = earlier && (await recover(earlier, effect));
   if (recovered) return recovered;
   const change = await effect.prepare();
   const intent = toIntent(change);
@@ -28,17 +31,23 @@ export async function changeFile(effect: FileEffect): Promise<ToolResult> {
 }
 
 // Undefined: the file is still as it was before, so the change can be made now.
-async function recover(intent: FileIntent, roots: readonly string[]): Promise<ToolResult | undefined> {
+async function recover(intent: FileIntent, { journal, roots }: FileEffect): Promise<ToolResult | undefined> {
+  await removeTemporariesOf(journal.folder, intent.path, roots);
   const now = await hashFile(intent.path, roots);
   if (now === intent.postSha256) return intent.result;
   return now === intent.preSha256 ? undefined : conflict(intent);
 }
 
-async function apply(change: FileChange, intent: FileIntent, { roots, confirm }: FileEffect): Promise<ToolResult> {
+async function apply(
+  change: FileChange,
+  intent: FileIntent,
+  { journal, roots, confirm }: FileEffect,
+): Promise<ToolResult> {
   try {
-    await replaceFile(change, roots, confirm);
+    await replaceFile(change, roots, { call: journal.folder, confirm });
     return change.result;
   } catch (error) {
+    if (error instanceof ChangeTakenError) throw new StaleAttemptError('A newer attempt has taken this call over.');
     if (!(error instanceof StaleFileError)) throw error;
     // Another attempt of this very call may have been faster; then the file is as it should be.
     const now = await hashFile(change.path, roots);

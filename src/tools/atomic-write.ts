@@ -1,20 +1,17 @@
 import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { open, readdir, rename, unlink } from 'node:fs/promises';
-import { createHash, randomBytes } from 'node:crypto';
+import { open, rename } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
 import { hasCode, pathProblem } from './path-problem.ts';
 import type { OpenedParent } from './paths.ts';
 import { openFile, openParent, realPathInside } from './paths.ts';
 import { requireWritable } from './protected-paths.ts';
+import { removeIfThere, removeOrphans, tempName } from './temporary-files.ts';
 import type { FileChange } from './tool.ts';
 import { ToolError } from './tool.ts';
 import type { PathScope } from './walk.ts';
 import { entryPath, kindOf } from './walk.ts';
-
-/** Names of temporary files; search leaves them out. */
-export const TEMP_GLOB = '.errand-*.tmp';
-const TEMP_NAME = /^\.errand-(\d+)-[0-9a-f]+\.tmp$/;
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -33,6 +30,18 @@ export class StaleFileError extends Error {
   }
 }
 
+/** Another attempt at the same call has taken the new content away before it was in place. Nothing was changed. */
+export class ChangeTakenError extends Error {
+  override readonly name = 'ChangeTakenError';
+}
+
+export interface ReplaceOptions {
+  /** Names the call, so that an attempt that takes it over can take the change away from this one. */
+  readonly call?: string;
+  /** Asked once the new content is on disk, as late as can be: writing takes long, and the right may be lost meanwhile. */
+  readonly confirm?: () => Promise<void>;
+}
+
 /**
  * Puts the new content in place at once: a reader, a crash and a full disk see the old file or the new one, nothing in
  * between. Missing folders are made. Mode is kept, and the owner when errand runs as root; extended attributes are not.
@@ -40,13 +49,12 @@ export class StaleFileError extends Error {
  *
  * Throws StaleFileError when the content is not `preSha256`, ToolError when the file may not be written, and Node's own
  * error (ENOSPC, EIO, …) for trouble of the machine. Between the check and the rename another process can still slip in
- * a change, for some microseconds; within this process nobody can. `confirm` is asked once the new content is on disk, as
- * late as can be: writing may take long, and the caller may have lost the right to make the change meanwhile.
+ * a change, for some microseconds; within this process nobody can, and no other attempt at the same call.
  */
 export async function replaceFile(
   change: Pick<FileChange, 'path' | 'content' | 'mode' | 'preSha256'>,
   roots: readonly string[],
-  confirm: () => Promise<void> = async () => {},
+  options: ReplaceOptions = {},
 ): Promise<void> {
   await inTurn(change.path, async () => {
     const scope: PathScope = { workspace: '/', roots };
@@ -56,8 +64,8 @@ export async function replaceFile(
       if (target.realPath !== change.path) throw new StaleFileError(change.path, change.preSha256, null);
       requireWritable(target, roots);
       requireOwnerWrite(change.path, target.stat);
-      await removeOrphans(target);
-      await writeAndRename(change, target, confirm);
+      await removeOrphans(target.folder, folderOf(target));
+      await writeAndRename(change, target, options);
     } finally {
       await target.folder.close();
     }
@@ -92,21 +100,37 @@ export function sha256(content: Buffer): string {
 
 type Change = Parameters<typeof replaceFile>[0];
 
-async function writeAndRename(change: Change, target: OpenedParent, confirm: () => Promise<void>): Promise<void> {
-  const folderPath = change.path.slice(0, -target.name.length - 1);
-  const entry = (name: string): string => entryPath(target.folder, folderPath, name);
-  const temp = entry(`.errand-${process.pid}-${randomBytes(6).toString('hex')}.tmp`);
+async function writeAndRename(
+  change: Change,
+  target: OpenedParent,
+  { call = '', confirm }: ReplaceOptions,
+): Promise<void> {
+  const entry = (name: string): string => entryPath(target.folder, folderOf(target), name);
+  const temp = entry(tempName(call));
   const handle = await createTemp(temp, change, target.stat);
   try {
     await fillTemp(handle, change, target.stat);
-    await confirm();
+    await confirm?.();
     await requireUnchanged(entry(target.name), change);
-    await rename(temp, entry(target.name));
+    await moveInPlace(temp, entry(target.name), change.path);
   } catch (error) {
     await removeIfThere(temp);
     throw error;
   }
   await target.folder.sync();
+}
+
+async function moveInPlace(temp: string, entry: string, path: string): Promise<void> {
+  try {
+    await rename(temp, entry);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) throw new ChangeTakenError(`the new content of ${path} was taken away`);
+    throw error;
+  }
+}
+
+function folderOf({ realPath, name }: OpenedParent): string {
+  return realPath.slice(0, -name.length - 1);
 }
 
 /** A new file gets its mode less the umask; the copy of an existing one is closed to others until it has its mode. */
@@ -162,32 +186,6 @@ async function hashHandle(handle: FileHandle): Promise<string> {
     const { bytesRead } = await handle.read(chunk, 0, CHUNK_BYTES);
     if (bytesRead === 0) return hash.digest('hex');
     hash.update(chunk.subarray(0, bytesRead));
-  }
-}
-
-/** Temporary files of workers that were killed while writing into this folder. */
-async function removeOrphans(target: OpenedParent): Promise<void> {
-  const folderPath = target.realPath.slice(0, -target.name.length - 1);
-  for (const name of await readdir(entryPath(target.folder, folderPath, '.'))) {
-    const pid = TEMP_NAME.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await removeIfThere(entryPath(target.folder, folderPath, name));
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !hasCode(error, 'ESRCH');
-  }
-}
-
-async function removeIfThere(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { rgPath } from '@vscode/ripgrep';
-import { TEMP_GLOB } from './atomic-write.ts';
+import { TEMP_GLOB } from './temporary-files.ts';
 import { hasCode } from './path-problem.ts';
 import { headOf } from '../store/text.ts';
 import { counted } from './text.ts';

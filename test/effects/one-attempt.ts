@@ -12,17 +12,28 @@ interface Attempt {
   readonly path?: string;
   readonly command?: string;
   readonly supervisorPath?: string;
+  /** What the server says when it is asked. */
+  readonly isStale?: boolean;
   /** Where to die. */
   readonly step?: string;
 }
 
-const { folder, workspace, command, supervisorPath, step = '', ...input } = JSON.parse(argv[2] ?? '') as Attempt;
+const {
+  folder,
+  workspace,
+  command,
+  supervisorPath,
+  isStale = false,
+  step = '',
+  ...input
+} = JSON.parse(argv[2] ?? '') as Attempt;
 const tool = command === undefined ? appendTool : commandTool;
 const run = testRun({ folder, workspace, tool, input: command === undefined ? input : { command } });
 const env = { PATH: process.env['PATH'] ?? '' };
 const result = await runCall({
   ...run,
   journal: dyingJournal(openCallJournal(folder), step),
+  mayAct: async () => !isStale,
   planSandbox: async () => ({ kind: 'none', env }),
   jobs: { supervisorPath, pollMs: 20 },
 });

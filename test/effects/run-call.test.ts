@@ -29,6 +29,7 @@ const programs = await buildPrograms({
   supervisor: SUPERVISOR_SOURCE,
   attempt: fileURLToPath(new URL('./one-attempt.ts', import.meta.url)),
 });
+const STOP_AT = fileURLToPath(new URL('../helpers/stop-at.mjs', import.meta.url));
 const workspace = join(root, 'workspace');
 mkdirSync(workspace);
 
@@ -131,6 +132,32 @@ describe('a file change', () => {
     await expect(runCall({ ...run, mayAct: async () => false })).rejects.toThrow(StaleAttemptError);
     expect(existsSync(path)).toBe(false);
     expect(await run.journal.kept()).toBeUndefined();
+  });
+
+  it.each([
+    ['link claim\\.json$', 'before it claims the call'],
+    ['link result\\.json$', 'before it keeps its result'],
+    ['rename intent\\.json$', 'before it notes what it will do'],
+    ['open \\.errand-.*\\.tmp$', 'before it writes the new content'],
+    ['rename \\.errand-.*\\.tmp$', 'right before it puts the new content in place'],
+  ])('is not made again by an attempt that is stopped (%s) %s and goes on after the next one', async (stopAt) => {
+    const { folder, path } = newCall();
+    writeFileSync(path, 'first\n');
+    const mark = `${folder}-stopped`;
+    const env = { ...process.env, NODE_OPTIONS: `--import=${STOP_AT}`, STOP_AT: stopAt, STOP_MARK: mark };
+    const input = { folder, path, workspace, line: 'second', isStale: true };
+    const late = spawn(process.execPath, [programs.attempt, JSON.stringify(input)], { env });
+    const exited = once(late, 'exit');
+    await eventually(() => existsSync(mark));
+    const result = await runCall(testRun({ folder, workspace, tool: appendTool, input: { path, line: 'second' } }));
+    expect(result.isError).toBe(false);
+    // Back again: to the late attempt the file looks as if nothing had been done.
+    writeFileSync(path, 'first\n');
+    late.kill('SIGCONT');
+    await exited;
+    expect(readFileSync(path, 'utf8')).toBe('first\n');
+    expect(await openCallJournal(folder).kept()).toEqual(result);
+    expect(readdirSync(workspace).filter((name) => name.startsWith('.errand-'))).toEqual([]);
   });
 
   it('is not made by an attempt whose call was taken over while it computed', async () => {

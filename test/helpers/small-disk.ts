@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Why there can be no small disk here; undefined if there can. Mounting needs root. */
+export function smallDiskProblem(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'errand-mount-'));
+  try {
+    mountSmallDisk(folder);
+    unmount(folder);
+    return undefined;
+  } catch (error) {
+    return `a tmpfs cannot be mounted: ${String(error).slice(0, 200)}`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export function mountSmallDisk(folder: string): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m,mode=700', 'tmpfs', folder], { stdio: 'pipe' });
+}
+
+export function remount(folder: string, mode: 'ro' | 'rw'): boolean {
+  try {
+    execFileSync('mount', ['-o', `remount,${mode}`, folder], { stdio: 'pipe' });
+    return true;
+  } catch {
+    return false; // Busy: a file is open for writing just now.
+  }
+}
+
+export function unmount(folder: string): void {
+  execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
+}
+
+/** Writes until nothing more fits. */
+export function fill(folder: string): void {
+  const file = openSync(fillerOf(folder), 'a');
+  const page = Buffer.alloc(4096);
+  try {
+    for (;;) writeSync(file, page);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+export function makeRoom(folder: string): void {
+  rmSync(fillerOf(folder));
+}
+
+function fillerOf(folder: string): string {
+  return join(folder, 'filler');
+}
