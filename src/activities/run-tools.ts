@@ -18,6 +18,7 @@ import type { Tool, ToolContext } from '../tools/tool.ts';
 import { openAgent, replyOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { assertRoom } from './disk-room.ts';
 import type { AttemptGuard } from './attempt.ts';
 import { createFence, isCurrentAttempt } from './fence.ts';
 import { isCancelRequested, withHeartbeat } from './heartbeat.ts';
@@ -66,6 +67,7 @@ async function runOne(
       owner: thisAttempt(),
       mayAct: () => isCurrentAttempt(deps.client),
       confirmAwake: guard.fence.awake,
+      checkStore: () => assertRoom(deps.home),
       forbiddenPaths: [deps.home],
       planSandbox: () => planFor(deps, files, tool.effect === 'job' ? tool.command(toolInput) : ''),
     });

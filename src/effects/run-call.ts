@@ -31,6 +31,8 @@ export interface CallRun {
   readonly forbiddenPaths?: readonly string[];
   /** How commands are contained; needed for tools that run as jobs. */
   readonly planSandbox?: () => Promise<SandboxPlan>;
+  /** Throws while the store cannot take a result. A job goes on meanwhile; the waiting for it must not look like work. */
+  checkStore?(): Promise<void>;
   readonly jobs?: Pick<AttachOptions, 'pollMs' | 'supervisorPath'>;
 }
 
@@ -109,7 +111,7 @@ async function act(run: CallRun): Promise<ToolResult> {
 }
 
 async function runJob(
-  { context, journal, planSandbox, jobs, mayAct }: CallRun,
+  { context, journal, planSandbox, jobs, mayAct, checkStore }: CallRun,
   { command, timeoutMs }: { command: string; timeoutMs: number },
 ): Promise<ToolResult> {
   if (!planSandbox) throw new Error('A job tool needs planSandbox.');
@@ -117,7 +119,7 @@ async function runJob(
   if (!hasJob(journal.folder)) await requireCurrent(mayAct);
   const outcome = await startOrAttach(
     { folder: journal.folder, command, cwd: context.workspace, timeoutMs, sandbox: await planSandbox() },
-    { ...jobs, signal: context.signal, onProgress: (line) => context.progress(line) },
+    { ...jobs, signal: context.signal, check: checkStore, onProgress: (line) => context.progress(line) },
   );
   return jobResult(outcome, context);
 }

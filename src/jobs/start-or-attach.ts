@@ -42,6 +42,8 @@ export interface AttachOptions {
   readonly signal?: AbortSignal;
   /** Last line of output, at most once a second. */
   readonly onProgress?: (line: string) => void;
+  /** Asked every two seconds; what it throws ends the waiting, never the job. */
+  readonly check?: () => Promise<void>;
   /** Longest time between two looks at the job folder. Default 250. */
   readonly pollMs?: number;
   /** The supervisor program. Default: the one built beside this file. */
@@ -109,10 +111,12 @@ async function waitForExit(files: JobFiles, spec: JobSpec, options: AttachOption
   const { signal, pollMs = 250 } = options;
   const starter = createStarter(files, spec, options);
   const report = createReporter(files, options);
+  const check = createCheck(options);
   for (let pauseMs = 10; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
     const exit = (await readExit(files)) ?? (await lookAtSupervisor(files, spec, starter));
     if (exit) return exit;
     report();
+    await check();
     await pause(pauseMs, signal);
   }
 }
@@ -174,6 +178,15 @@ function createReporter(files: JobFiles, { onProgress }: AttachOptions): () => v
     next = Date.now() + 1_000;
     const line = lastLine(readOutputEnd(files.folder));
     if (line !== '') onProgress(line);
+  };
+}
+
+function createCheck({ check }: AttachOptions): () => Promise<void> {
+  let next = Date.now() + 2_000;
+  return async () => {
+    if (!check || Date.now() < next) return;
+    next = Date.now() + 2_000;
+    await check();
   };
 }
 
