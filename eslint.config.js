@@ -90,7 +90,7 @@ const IMPORT_TABLE = {
     because: 'A client only talks to the server and reads files. Name workflows by the constants of protocol.ts.',
   },
   server: {
-    may: ['config.ts', 'config-file.ts', 'home.ts', 'jobs', 'protocol.ts', 'store', 'version.ts'],
+    may: ['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'protocol.ts', 'store', 'version.ts'],
     because: 'server/ starts and stops processes by command line. It loads none of their code.',
   },
   simulator: {

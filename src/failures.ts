@@ -24,6 +24,10 @@ export const FAILURES = {
   storeUnavailable: 'Store.Unavailable',
   /** A stored file is damaged or of a newer version; nothing was overwritten. */
   storeInvalid: 'Store.Invalid',
+  /** The attempt's worker died; its supervisor said so. */
+  workerLost: 'Worker.Lost',
+  /** The attempt's worker is ending; another one goes on. */
+  workerShutdown: 'Worker.Shutdown',
   modelRateLimited: 'Model.RateLimited',
   modelOverloaded: 'Model.Overloaded',
   modelUnreachable: 'Model.Unreachable',
@@ -116,6 +120,29 @@ export function isStoreTrouble(error: unknown): boolean {
   const types: readonly string[] = [FAILURES.storeUnavailable, FAILURES.storeInvalid];
   return root instanceof ApplicationFailure && types.includes(root.type ?? '');
 }
+
+/**
+ * Told to the server in the name of a worker that died. The pause is for the server to notice that the dead worker's
+ * open poll is gone: a retry that is due at once is often handed to it.
+ */
+export function workerLost(identity: string): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: FAILURES.workerLost,
+    message: `worker ${identity} died`,
+    nextRetryDelay: HAND_OVER_DELAY_MS,
+  });
+}
+
+/** For an attempt that goes on elsewhere because its worker was told to end; not a cancellation. */
+export function workerShutdown(): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: FAILURES.workerShutdown,
+    message: 'the worker was told to end; another one goes on',
+    nextRetryDelay: HAND_OVER_DELAY_MS,
+  });
+}
+
+const HAND_OVER_DELAY_MS = 100;
 
 /** The stored data do not fit the input; no retry helps. */
 export function inputInvalid(reason: string): ApplicationFailure {

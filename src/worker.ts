@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
@@ -10,6 +11,7 @@ import { createActivities } from './activities/index.ts';
 import type { ActivityDeps } from './activities/deps.ts';
 import { loadConfig } from './config.ts';
 import type { Config } from './config.ts';
+import { workerShutdown } from './failures.ts';
 import { homeId } from './home.ts';
 import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
@@ -33,8 +35,11 @@ async function main(): Promise<void> {
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[toPino(level)](meta ?? {}, message)),
   });
   const connection = await NativeConnection.connect(connectionOptions(config));
-  const worker = await createWorker(config, connection);
+  const shutdown = new AbortController();
+  const worker = await createWorker(config, connection, shutdown.signal);
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.abort(workerShutdown()));
+  shutdown.signal.addEventListener('abort', () => void tellWhenDraining(worker), { once: true });
   const running = worker.run();
   process.send?.({ type: 'ready' });
   log.info({ queue: worker.options.taskQueue, identity: worker.options.identity }, 'worker is ready');
@@ -44,18 +49,14 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-/** Once it no longer polls, its successor may take over; what it still runs it may finish. */
-function tellWhenDraining(worker: Worker): void {
-  const timer = setInterval(() => {
-    if (worker.getState() === 'RUNNING') return;
-    clearInterval(timer);
-    process.send?.({ type: 'draining' });
-  }, 100);
-  timer.unref();
+/** Whoever waits for a successor's turn need not wait for the end of what this worker still does. */
+async function tellWhenDraining(worker: Worker): Promise<void> {
+  while (['INITIALIZED', 'RUNNING', 'STOPPING'].includes(worker.getState())) await sleep(20);
+  if (process.connected) process.send?.({ type: 'draining' });
 }
 
-async function createWorker(config: Config, connection: NativeConnection): Promise<Worker> {
-  const deps = await createDeps(config);
+async function createWorker(config: Config, connection: NativeConnection, shutdown: AbortSignal): Promise<Worker> {
+  const deps = await createDeps(config, shutdown);
   return Worker.create({
     connection,
     namespace: config.temporal.namespace.value,
@@ -75,7 +76,7 @@ async function createWorker(config: Config, connection: NativeConnection): Promi
   });
 }
 
-async function createDeps(config: Config): Promise<ActivityDeps> {
+async function createDeps(config: Config, shutdown: AbortSignal): Promise<ActivityDeps> {
   const connection = await Connection.connect(connectionOptions(config));
   const client = new Client({ connection, namespace: config.temporal.namespace.value });
   const { clusterId } = await client.workflowService.getClusterInfo({});
@@ -86,6 +87,7 @@ async function createDeps(config: Config): Promise<ActivityDeps> {
     clusterId: clusterId ?? '',
     ceiling: defaultCeiling({ ...config.ceiling.value, errandHome: config.home.value }),
     caps: { total: config.caps.total.value, perTurn: config.caps.perTurn.value },
+    shutdown,
     log,
     model: createModelClientOrExplain({
       apiKey: config.apiKey.value?.reveal(),

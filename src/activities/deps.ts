@@ -17,5 +17,7 @@ export interface ActivityDeps {
   /** How many agents one run, and one turn of it, may start. */
   readonly caps: { readonly total: number; readonly perTurn: number };
   readonly sandbox: SandboxHost;
+  /** Aborted as soon as the worker is told to end, with the failure that hands an attempt over. */
+  readonly shutdown: AbortSignal;
   readonly log: Logger;
 }

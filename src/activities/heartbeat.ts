@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { createSleepWatch } from './sleep-watch.ts';
+import { workerShutdown } from '../failures.ts';
 
 /** Well below the heartbeat time-out of 10 s, and as often as the worker's throttle lets beats through. */
 const BEAT_EVERY_MS = 2_000;
@@ -34,11 +35,16 @@ export async function withHeartbeat<T>(work: (pulse: Pulse) => Promise<T>): Prom
     return await work({ signal: context.cancellationSignal, progress, sleeps: () => watch.count() });
   } catch (error) {
     // An aborted request or a killed process must not look like a failure of its own.
-    if (context.cancellationSignal.aborted) throw context.cancellationSignal.reason;
+    if (context.cancellationSignal.aborted) throw stopReason(context);
     throw error;
   } finally {
     clearInterval(timer);
   }
+}
+
+/** The end of a worker is not a cancellation: the attempt is handed over, without the pause of a failed one. */
+function stopReason({ cancellationDetails, cancellationSignal }: Context): unknown {
+  return cancellationDetails?.workerShutdown ? workerShutdown() : cancellationSignal.reason;
 }
 
 /** Whether the workflow asked for the stop; a worker's shutdown and a lost attempt also abort the signal. */

@@ -62,7 +62,7 @@ async function runOne(
     await runCall({
       tool,
       input: toolInput,
-      context: await contextOf(deps, files, reply, index, guard),
+      context: await contextOf(deps, files, { tool, reply, index }, guard),
       journal: openCallJournal(folder),
       owner: thisAttempt(),
       mayAct: () => isCurrentAttempt(deps.client),
@@ -99,11 +99,16 @@ function inputOf(tool: Tool, reply: AssistantMessageRecord, call: RecordedCall):
   return parsed.input;
 }
 
+interface CallOfReply {
+  readonly tool: Tool;
+  readonly reply: AssistantMessageRecord;
+  readonly index: number;
+}
+
 async function contextOf(
   deps: ActivityDeps,
   files: AgentFiles,
-  reply: AssistantMessageRecord,
-  index: number,
+  { tool, reply, index }: CallOfReply,
   { pulse, fence }: AttemptGuard,
 ): Promise<ToolContext> {
   const { ref, meta, policy } = files;
@@ -116,7 +121,8 @@ async function contextOf(
     policy,
     readable: [resultsFolder(deps.home, ref)],
     reads: await readSetOf(deps, ref, files, reply, index),
-    signal: pulse.signal,
+    // A job goes on without its worker, so there is nothing to wait for when the worker ends.
+    signal: tool.effect === 'job' ? AbortSignal.any([pulse.signal, deps.shutdown]) : pulse.signal,
     progress: pulse.progress,
     spill: async (text) => {
       await fence.awake();

@@ -12,6 +12,8 @@ const FAILURE_WORDS: Readonly<Record<string, string>> = {
   [FAILURES.modelServer]: 'model server error',
   [FAILURES.modelCut]: 'model stream cut',
   [FAILURES.modelIdle]: 'model silent',
+  [FAILURES.workerLost]: 'a worker died; retrying',
+  [FAILURES.workerShutdown]: 'handed over to another worker',
 };
 
 /** temporal.api.enums.v1.PendingActivityState */

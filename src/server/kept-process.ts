@@ -10,13 +10,16 @@ const LONGEST_PAUSE_MS = 5_000;
 /** So many deaths before it was ready, while somebody waits for it, are reported instead of waited out. */
 const PATIENCE_DEATHS = 2;
 
+/** The one end that leaves nothing behind, for a process that was told to end. */
+const CLEAN_END = 'ended with code 0';
+
 export interface KeptProcessOptions {
   readonly name: string;
   /** Starts the process once. May take its time, but must not wait between spawning and returning. */
   readonly start: () => Promise<ChildProcess>;
   /** Called at every change of `record`. */
   readonly onChange: () => void;
-  /** Called when it died without having been told to, or had to be killed. */
+  /** Called once it is gone, when it died without having been told to, or did not end in good order. */
   readonly onDeath: (cause: string) => void;
 }
 
@@ -74,20 +77,19 @@ export class KeptProcess {
     this.#pause.abort();
     this.#enter('draining');
     this.#child?.kill('SIGTERM');
-    const killer = setTimeout(() => this.#kill(graceMs), graceMs);
+    const killer = setTimeout(() => this.#child?.kill('SIGKILL'), graceMs);
     await this.#life;
     clearTimeout(killer);
-  }
-
-  #kill(graceMs: number): void {
-    if (this.#child?.kill('SIGKILL')) this.#options.onDeath(`killed: it had not ended within ${graceMs / 1000} s`);
   }
 
   async #run(): Promise<void> {
     while (!this.#isStopping) {
       const startedMs = Date.now();
       const cause = await this.#live();
-      if (this.#isStopping) break;
+      if (this.#isStopping) {
+        if (cause !== CLEAN_END) this.#options.onDeath(`${cause} while it was being stopped`);
+        break;
+      }
       this.#deaths += 1;
       this.#quickDeaths = Date.now() - startedMs >= STEADY_MS ? 0 : this.#quickDeaths + 1;
       this.#enter('starting');
@@ -135,6 +137,8 @@ function whenEnded(child: ChildProcess): Promise<string> {
     child.once('error', (error) => {
       if (child.pid === undefined) resolve(`could not be started: ${error.message}`);
     });
-    child.once('exit', (code, signal) => resolve(signal ? `ended by ${signal}` : `ended with code ${code}`));
+    child.once('exit', (code, signal) =>
+      resolve(signal ? `ended by ${signal}` : code === 0 ? CLEAN_END : `ended with code ${code}`),
+    );
   });
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
 import type { Instance } from './instance.ts';
 import { CONTROL_VERSION, writeState, type InstanceState } from './instance-state.ts';
@@ -6,7 +7,7 @@ import { LOOPBACK } from './ports.ts';
 import { identifyProcess, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import { NAMESPACE, TemporalServer } from './temporal-server.ts';
-import { onWorkerDeath } from './worker-death.ts';
+import { onWorkerDeath, type WorkerDeath } from './worker-death.ts';
 import { WorkerPool, type WantedWorkers } from './worker-pool.ts';
 
 export interface SupervisionOptions {
@@ -16,6 +17,9 @@ export interface SupervisionOptions {
   /** Called when the instance's folder was deleted under it: nothing can be found by anybody any more. */
   readonly onHomeGone: () => void;
 }
+
+/** How long the end of the server waits for what it is being told of dead workers. */
+const REPORT_GRACE_MS = 3_000;
 
 /** One supervisor's server and workers, and everybody who waits for them. */
 export class Supervision {
@@ -30,6 +34,7 @@ export class Supervision {
   readonly #listeners = new Set<(line: string) => void>();
   /** Said before anybody listened: the first who asks hears it. */
   #unheard: string[] = [];
+  readonly #reports = new Set<Promise<void>>();
   #queue: Promise<unknown> = Promise.resolve();
   #control: Server | undefined;
   #isStopping = false;
@@ -70,6 +75,8 @@ export class Supervision {
     this.#isStopping = true;
     this.#control?.close();
     await this.#pool.stop();
+    // What a killed worker held is handed over now, or the next start waits for its time-outs.
+    await Promise.race([Promise.all(this.#reports), sleep(REPORT_GRACE_MS)]);
     await this.#temporal?.stop();
   }
 
@@ -128,12 +135,18 @@ export class Supervision {
       graceMs: this.#options.graceMs,
       onChange: () => this.#save(),
       onDeath: ({ identity, cause }) => {
-        const death = { identity, cause, address: this.#temporal?.address, log: this.note };
-        void onWorkerDeath(death).catch((error: Error) =>
-          this.note(`after the death of ${identity}: ${error.message}`),
-        );
+        const environment = this.#pool.wanted?.environment ?? process.env;
+        const address = this.#temporal?.address;
+        this.#report({ identity, cause, home: this.#instance.home, address, environment, log: this.note });
       },
     });
+  }
+
+  #report(death: WorkerDeath): void {
+    const told = onWorkerDeath(death)
+      .catch((error: Error) => this.note(`the server was not told of the death of ${death.identity}: ${error.message}`))
+      .finally(() => this.#reports.delete(told));
+    this.#reports.add(told);
   }
 
   // The server came back. If a stranger took its port meanwhile it has another address, and the workers must learn it.
