@@ -67,8 +67,8 @@ const IMPORT_TABLE = {
   },
   activities: {
     may: [
-      ...['agents', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'protocol.ts', 'sandbox', 'snapshot', 'store'],
-      ...['tools', 'version.ts'],
+      ...['agents', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'protocol.ts', 'reconcile', 'sandbox'],
+      ...['snapshot', 'store', 'tools', 'version.ts'],
     ],
     types: ['config.ts'],
     because: 'An activity gets what it needs as a dependency from worker.ts and never reaches back into workflows.',
@@ -93,6 +93,10 @@ const IMPORT_TABLE = {
     may: ['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'protocol.ts', 'store', 'version.ts'],
     because: 'server/ starts and stops processes by command line. It loads none of their code.',
   },
+  reconcile: {
+    may: ['effects', 'home.ts', 'jobs', 'protocol.ts', 'server', 'store'],
+    because: 'reconcile/ compares files, processes and the server. Who ends an agent is an activity.',
+  },
   simulator: {
     may: ['protocol.ts'],
     because: 'The simulator is another program. It must not share mistakes with the code that it checks.',
@@ -100,7 +104,8 @@ const IMPORT_TABLE = {
   cli: {
     may: [
       ...['agents', 'client', 'client.ts', 'config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'model'],
-      ...['policy', 'protocol.ts', 'sandbox', 'server', 'simulator', 'snapshot', 'store', 'tools', 'version.ts'],
+      ...['policy', 'protocol.ts', 'reconcile', 'sandbox', 'server', 'simulator', 'snapshot', 'store', 'tools'],
+      ...['version.ts'],
     ],
     because: 'The command line goes through client.ts. It runs no activity and no workflow code itself.',
   },
@@ -111,8 +116,9 @@ const PACKAGE_HOMES = [
   { name: '@anthropic-ai/sdk', at: ['model'], instead: 'Only model/ knows the SDK: add what you need there.' },
   {
     name: '@temporalio/client',
-    at: ['client', 'client.ts', 'server', 'activities', 'worker.ts'],
-    instead: 'Only the client, the server and the fence of the activities talk to Temporal: use client.ts.',
+    at: ['client', 'client.ts', 'server', 'activities', 'reconcile', 'worker.ts'],
+    instead:
+      'Only the client, the server, the reconciliation and the fence of the activities talk to Temporal: use client.ts.',
   },
   { name: '@temporalio/workflow', at: ['workflows'], instead: 'It works inside workflows only.' },
   {

@@ -53,6 +53,7 @@ const configFile = z.strictObject({
       historyEvents: z.int().min(20).optional(),
       outageMs: z.int().min(1000).optional(),
       idleTimeoutMs: z.int().min(100).optional(),
+      reconcileMs: z.int().min(100).optional(),
     })
     .optional(),
   caps: z

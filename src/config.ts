@@ -65,6 +65,8 @@ export interface Config {
     readonly outageMs: Setting<number>;
     /** Longest silence of a model stream. */
     readonly idleTimeoutMs: Setting<number>;
+    /** Time between two looks of a worker for agents that were closed without an ending. */
+    readonly reconcileMs: Setting<number>;
   };
   readonly caps: {
     /** Agents one run may start. */
@@ -82,7 +84,7 @@ export interface LoadConfigOptions {
   readonly cwd?: string;
 }
 
-const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000 };
+const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000, reconcileMs: 60_000 };
 const DEFAULT_CAPS = { total: 64, perTurn: 8 };
 
 // The simulator's models cost nothing: a demo shows a whole bill.
@@ -151,6 +153,7 @@ function limitSettings({ limits = {} }: ConfigFile): Config['limits'] {
     historyEvents: fromFile(limits.historyEvents, undefined),
     outageMs: fromFile(limits.outageMs, DEFAULT_LIMITS.outageMs),
     idleTimeoutMs: fromFile(limits.idleTimeoutMs, DEFAULT_LIMITS.idleTimeoutMs),
+    reconcileMs: fromFile(limits.reconcileMs, DEFAULT_LIMITS.reconcileMs),
   };
 }
 

@@ -6,6 +6,9 @@
 /** The one workflow type: root agents and sub-agents alike. */
 export const AGENT_WORKFLOW = 'agent';
 
+/** Ends agents that the server closed without an ending; at most one runs a home. */
+export const RECONCILE_WORKFLOW = 'reconcile';
+
 /** Longest prompt or steering message taken inline, in UTF-8 bytes (DESIGN: larger text belongs in a file). */
 export const MAX_PROMPT_BYTES = 64 * 1024;
 
@@ -296,6 +299,10 @@ export function callId(turn: number, index: number): string {
 /** Task queue of a home: two people on one namespace never run each other's jobs. */
 export function taskQueue(homeId: string): string {
   return `errand-${homeId}`;
+}
+
+export function reconcileWorkflowId(homeId: string): string {
+  return `errand-${homeId}-reconcile`;
 }
 
 export function workflowId(runId: string, agentId: string): string {

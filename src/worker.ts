@@ -16,6 +16,7 @@ import { homeId } from './home.ts';
 import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
 import { taskQueue } from './protocol.ts';
+import { watchForLost } from './reconcile/watch.ts';
 import { ERRAND_VERSION } from './version.ts';
 
 /** Cached workflows of one worker; 200 idle ones take about 100 MB. */
@@ -36,14 +37,21 @@ async function main(): Promise<void> {
   });
   const connection = await NativeConnection.connect(connectionOptions(config));
   const shutdown = new AbortController();
-  const worker = await createWorker(config, connection, shutdown.signal);
+  const deps = await createDeps(config, shutdown.signal);
+  const worker = await createWorker(config, connection, deps);
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.abort(workerShutdown()));
   shutdown.signal.addEventListener('abort', () => void tellWhenDraining(worker), { once: true });
   const running = worker.run();
   process.send?.({ type: 'ready' });
   log.info({ queue: worker.options.taskQueue, identity: worker.options.identity }, 'worker is ready');
-  tellWhenDraining(worker);
+  void watchForLost({
+    home: config.home.value,
+    server: deps,
+    everyMs: config.limits.reconcileMs.value,
+    signal: shutdown.signal,
+    warn: (error) => log.warn(error, 'could not look for lost agents'),
+  });
   await running;
   await connection.close();
   process.exit(0);
@@ -55,8 +63,7 @@ async function tellWhenDraining(worker: Worker): Promise<void> {
   if (process.connected) process.send?.({ type: 'draining' });
 }
 
-async function createWorker(config: Config, connection: NativeConnection, shutdown: AbortSignal): Promise<Worker> {
-  const deps = await createDeps(config, shutdown);
+async function createWorker(config: Config, connection: NativeConnection, deps: ActivityDeps): Promise<Worker> {
   return Worker.create({
     connection,
     namespace: config.temporal.namespace.value,

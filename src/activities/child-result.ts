@@ -5,8 +5,9 @@ import type { RecordedCall } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
 import type { ToolResult } from '../tools/tool.ts';
 import type { ActivityDeps } from './deps.ts';
+import { markLost } from './mark-lost.ts';
 import { spill } from './spill.ts';
-import { endOf, markLost } from './terminal-record.ts';
+import { endOf } from './terminal-record.ts';
 
 /**
  * One result for a `task` call, whatever happened to the child. The text comes from the child's own transcript; the

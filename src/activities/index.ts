@@ -2,11 +2,12 @@ import { callModel } from './call-model.ts';
 import { closeAgent } from './close-agent.ts';
 import type { ActivityDeps } from './deps.ts';
 import { openTranscript } from './open-transcript.ts';
+import { reconcile } from './reconcile.ts';
 import { runTools } from './run-tools.ts';
 import { waitingOutTrouble } from './trouble.ts';
 import type { AgentResult, CallModelInput, CloseInput, OpenInput, Opened, Reply, RunToolsInput } from '../protocol.ts';
 
-/** All that an agent does outside its workflow. */
+/** All that an agent does outside its workflow, and the one activity of the reconciliation. */
 export interface Activities {
   openTranscript(input: OpenInput): Promise<Opened>;
   callModel(input: CallModelInput): Promise<Reply>;
@@ -15,6 +16,8 @@ export interface Activities {
   /** One call with an effect. */
   runTool(input: RunToolsInput): Promise<void>;
   closeAgent(input: CloseInput): Promise<AgentResult>;
+  /** Ends the home's lost agents; answers their workflow ids. */
+  reconcile(): Promise<readonly string[]>;
 }
 
 /** Binds the activities to what this worker has. */
@@ -26,5 +29,6 @@ export function createActivities(deps: ActivityDeps): Activities {
     runTools: (input) => patient(() => runTools(deps, input)),
     runTool: (input) => patient(() => runTools(deps, input)),
     closeAgent: (input) => patient(() => closeAgent(deps, input)),
+    reconcile: () => reconcile(deps),
   };
 }

@@ -43,14 +43,6 @@ export async function writeEnd(deps: ActivityDeps, ref: AgentRef, input: EndInpu
   return record as EndRecord;
 }
 
-/** For an agent that the server closed without its last words (terminated). */
-export async function markLost(deps: ActivityDeps, ref: AgentRef, error: string): Promise<void> {
-  const transcript = await openCached(transcriptFile(deps.home, ref));
-  if (endOf(transcript, ref)) return;
-  const turns = transcript.records.reduce((most, record) => ('turn' in record ? Math.max(most, record.turn) : most), 0);
-  await writeEnd(deps, ref, { status: 'lost', turns, error });
-}
-
 async function subtreeUsage(deps: ActivityDeps, ref: AgentRef): Promise<Usage> {
   return loadSubtreeUsage(deps.home, ref);
 }

@@ -4,6 +4,8 @@ import { toItsEnd } from './ending.ts';
 import { LiveState, registerHandlers } from './state.ts';
 import { createSteps } from './steps.ts';
 
+export { reconcile } from './reconcile.ts';
+
 /** The workflow of every agent, root and sub-agents alike. */
 export async function agent(input: AgentInput): Promise<AgentResult> {
   const state = new LiveState(input);

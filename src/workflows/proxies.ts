@@ -96,6 +96,17 @@ export function closeOptions(): ActivityOptions {
   return { ...COMMON, startToCloseTimeout: 5 * 60_000, activityId: 'close', summary: 'close transcript' };
 }
 
+/** Found again by the next look when it gives up. */
+export function reconcileOptions(): ActivityOptions {
+  return {
+    ...COMMON,
+    startToCloseTimeout: 30 * 60_000,
+    scheduleToCloseTimeout: 60 * 60_000,
+    activityId: 'reconcile',
+    summary: 'end lost agents',
+  };
+}
+
 /** The UI shows about 120 characters of a summary. */
 function cut(summary: string): string {
   return summary.length <= 120 ? summary : `${summary.slice(0, 119)}…`;
