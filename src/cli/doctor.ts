@@ -7,6 +7,7 @@ import { connect } from '../client.ts';
 import { hasModelAccess, type Config, type Setting } from '../config.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
 import { serverStatus, type InstanceStatus } from '../server/index.ts';
+import { homeLines, lookAtHome } from './doctor-home.ts';
 import { EXIT } from './cli-error.ts';
 import { readConfig, type CommandContext } from './context.ts';
 import { formatTable } from './format.ts';
@@ -16,8 +17,9 @@ export function addDoctor(program: Command, context: CommandContext): void {
   program
     .command('doctor')
     .description('what works here and what does not, every setting and where it came from')
+    .option('--clean', 'remove what is left over: jobs and files of agents that have ended, stale sockets, drafts')
     .option('--json', 'one JSON object')
-    .action((options: { json?: true }) => doctor(context, options.json === true));
+    .action((options: DoctorOptions) => doctor(context, options));
 }
 
 /** One thing that was looked at. `fix` says what to do about it. */
@@ -34,13 +36,21 @@ interface ShownSetting {
   readonly source: string;
 }
 
-async function doctor(context: CommandContext, json: boolean): Promise<void> {
+interface DoctorOptions {
+  readonly clean?: true;
+  readonly json?: true;
+}
+
+async function doctor(context: CommandContext, { clean, json }: DoctorOptions): Promise<void> {
   const { io } = context;
   const config = readConfig(context);
   const settings = shownSettings(config);
   const checks = await lookAround(context, config);
-  if (json) printJson(io.stdout, { settings, checks });
-  else for (const line of [...settingLines(settings), '', ...checks.flatMap(checkLines)]) printLine(io.stdout, line);
+  const found = await lookAtHome(config, clean === true);
+  if (json) printJson(io.stdout, { settings, checks, ...found });
+  else
+    for (const line of [...settingLines(settings), '', ...checks.flatMap(checkLines), ...homeLines(found)])
+      printLine(io.stdout, line);
   if (checks.some(({ state }) => state === 'problem')) context.exit(EXIT.failed);
 }
 

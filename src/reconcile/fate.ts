@@ -7,6 +7,12 @@ export interface NamedServer {
   readonly clusterId: string;
 }
 
+/** Asks a server for its name. */
+export async function nameServer(client: Client, namespace: string): Promise<NamedServer> {
+  const { clusterId } = await client.workflowService.getClusterInfo({});
+  return { client, namespace, clusterId: clusterId ?? '' };
+}
+
 /** An agent by what its transcript says of its workflow. */
 export interface AgentWorkflow {
   readonly workflowId: string;

@@ -38,14 +38,15 @@ export async function openAgents(
   return found;
 }
 
-async function toOpenAgent(home: string, transcript: string, meta: AgentMeta): Promise<OpenAgent[]> {
+/** What the server is to be asked; nothing for a transcript without a first record, which the doctor names. */
+export async function toOpenAgent(home: string, transcript: string, meta: AgentMeta): Promise<OpenAgent[]> {
   const place = { runId: meta.runId, agentId: meta.agentId, transcript };
   const file = transcriptFile(home, place);
   try {
     const [{ clusterId, namespace }, { mtimeMs }] = await Promise.all([readFirstRecord(file), stat(file)]);
     return [{ place, meta, workflowId: meta.workflowId, clusterId, namespace, lastWriteMs: mtimeMs }];
   } catch {
-    // Without a first record nobody can say which server to ask; the doctor names the file.
+    // Without a first record nobody can say which server to ask.
     return [];
   }
 }

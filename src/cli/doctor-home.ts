@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import { connect, isUnreachable } from '../client.ts';
+import type { Config } from '../config.ts';
+import { homeId } from '../home.ts';
+import { taskQueue } from '../protocol.ts';
+import { findDisagreements, type Disagreement } from '../reconcile/disagreements.ts';
+import { nameServer } from '../reconcile/fate.ts';
+import { cleanLeftovers, findLeftovers, type CleanedLeftover } from '../reconcile/leftovers.ts';
+import { serverStatus } from '../server/index.ts';
+
+/** What is wrong with the files of a home, and what is left over in it. */
+export interface HomeFindings {
+  readonly disagreements: readonly Disagreement[];
+  readonly leftovers: readonly CleanedLeftover[];
+  readonly isCleaned: boolean;
+}
+
+/** Compares the home's files with each other and, where it can be reached, with the server; `clean` removes leftovers. */
+export async function lookAtHome(config: Config, clean: boolean): Promise<HomeFindings> {
+  const home = config.home.value;
+  if (!existsSync(home)) return { disagreements: [], leftovers: [], isCleaned: false };
+  const disagreements = await compare(config);
+  const leftovers = await findLeftovers(home);
+  return { disagreements, leftovers: clean ? await cleanLeftovers(home, leftovers) : leftovers, isCleaned: clean };
+}
+
+/** The same for people. */
+export function homeLines({ disagreements, leftovers, isCleaned }: HomeFindings): readonly string[] {
+  const told = leftovers.map(({ kind, path, note, problem }) => {
+    const state = problem !== undefined ? `NOT REMOVED (${problem})` : isCleaned ? 'removed' : 'left over';
+    return `${state}: ${kind} ${JSON.stringify(path)}: ${note}`;
+  });
+  const hint = leftovers.length > 0 && !isCleaned ? ['errand doctor --clean removes what is left over.'] : [];
+  const lines = [...disagreements.flatMap(({ what, problem, next }) => [`${what}: ${problem}`, `        ${next}`])];
+  return [...lines, ...told, ...hint];
+}
+
+async function compare(config: Config): Promise<readonly Disagreement[]> {
+  const home = config.home.value;
+  const queue = taskQueue(homeId(home));
+  try {
+    const { client, namespace, close } = await connect(config.temporal, await addressOf(config));
+    try {
+      return await findDisagreements({ home, queue, server: await nameServer(client, namespace) });
+    } finally {
+      await close();
+    }
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+    return findDisagreements({ home, queue });
+  }
+}
+
+async function addressOf({ home, temporal }: Config): Promise<string | undefined> {
+  if (temporal.server === 'external') return temporal.address.value;
+  const { instances } = await serverStatus({ home: home.value });
+  return instances.find(({ embedded, running }) => embedded && running)?.address ?? temporal.address.value;
+}
