@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { ensureServer, stopServer } from '../../src/server/index.ts';
+import { ensureServer, identifyProcess, isAlive, stopServer } from '../../src/server/index.ts';
 import { onWorkerDeath } from '../../src/server/worker-death.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';
@@ -139,22 +139,31 @@ describe('supervised workers', () => {
 
   it('promise 1: of an older build hand over what they do, in a command and in a model call', async () => {
     const first = await supervise(harness, 'a-build');
-    const [building, asking] = await Promise.all([
+    const [building, silent, asking] = await Promise.all([
       harness.run(command('upgraded', 8)),
+      harness.run(silentOnce('unanswered')),
       harness.run(toScriptPrompt([{ text: 'asked once', fault: { betweenMs: 500 } }], 'asked')),
     ]);
     await waitFor('the command to run', () => processesIn('upgraded').length > 0);
-    await isAsking(harness, 'asked');
+    for (const word of ['asked', 'unanswered']) await isAsking(harness, word);
     const second = await supervise(harness, 'next-build');
     expect(second.pids.workers.filter((pid) => first.pids.workers.includes(pid))).toEqual([]);
+    // Nobody had to wait for the call that was still open.
+    expect(first.pids.workers.filter(isRunning)).not.toEqual([]);
     expect(await building.result()).toMatchObject({ status: 'completed', preview: 'done' });
     expect(await asking.result()).toMatchObject({ status: 'completed', preview: 'asked once' });
+    expect(await silent.result()).toMatchObject({ status: 'completed', preview: 'unanswered is done' });
     expect(await counted(harness)).toEqual(['upgraded']);
     const call = (await endedAttempts(building.handle)).find(({ activityId }) => activityId === 't1.0');
     expect(call).toMatchObject({ attempt: 2, lastFailure: 'Worker.Shutdown' });
-    for (const run of [building, asking]) expect(await timeOuts(run.handle)).toEqual([]);
+    for (const run of [building, silent, asking]) expect(await timeOuts(run.handle)).toEqual([]);
   }, 120_000);
 });
+
+function isRunning(pid: number): boolean {
+  const identity = identifyProcess(pid);
+  return identity !== undefined && isAlive(identity);
+}
 
 function supervise(harness: Harness, buildId: string) {
   return ensureServer({

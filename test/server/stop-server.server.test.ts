@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serverStatus } from '../../src/server/index.ts';
@@ -54,6 +54,9 @@ describe('stopServer', () => {
     const info = await ensureServer(optionsFor(home, { environment, workers: 1, graceMs: 300 }));
     await stopServer({ home, log: quiet });
     expect(workerEvents(home).at(-1)?.event).toBe('deaf');
+    expect(readFileSync(join(info.logs, 'supervisor.log'), 'utf8')).toMatch(
+      /worker errand-\S+ ended by SIGKILL while it was being stopped/,
+    );
     expect(info.pids.workers.filter(isRunning)).toEqual([]);
   });
 
