@@ -5,18 +5,20 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import { inject } from 'vitest';
 import { connect, newRunId, startRun } from '../../src/client.ts';
 import type { TemporalClient } from '../../src/client.ts';
 import { loadConfig } from '../../src/config.ts';
+import { homeId } from '../../src/home.ts';
 import { rootPolicy } from '../../src/policy/defaults.ts';
 import type { RootPolicyOptions } from '../../src/policy/defaults.ts';
-import { workflowId } from '../../src/protocol.ts';
+import { taskQueue, workflowId } from '../../src/protocol.ts';
 import type { AgentResult } from '../../src/protocol.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import type { Simulator, SimulatorOptions } from '../../src/simulator/index.ts';
 import { transcriptFile } from '../../src/store/layout.ts';
 import { readTranscript } from '../../src/store/read.ts';
+import { historiesOf, replayProblems } from './replay.ts';
+import type { KeptHistory } from './replay.ts';
 import { waitFor } from './wait.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -52,6 +54,7 @@ export class Harness {
   readonly simulator: Simulator;
   readonly temporal: TemporalClient;
   readonly workers: Worker[] = [];
+  readonly #started: string[] = [];
   readonly #folder: string;
   readonly #environment: NodeJS.ProcessEnv;
 
@@ -72,10 +75,10 @@ export class Harness {
     return this.#environment;
   }
 
-  /** Starts a worker process and waits until it polls. */
-  async startWorker(more: NodeJS.ProcessEnv = {}): Promise<Worker> {
+  /** Starts a worker process, of this build unless told otherwise, and waits until it polls. */
+  async startWorker(more: NodeJS.ProcessEnv = {}, dist: string = join(PROJECT, 'dist')): Promise<Worker> {
     const identity = `test-worker-${this.workers.length + 1}-${process.pid}-${Date.now()}`;
-    const child = spawn(process.execPath, [join(PROJECT, 'dist/worker.js')], {
+    const child = spawn(process.execPath, [join(dist, 'worker.js')], {
       env: { ...this.#environment, ERRAND_WORKER_IDENTITY: identity, ...more },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
@@ -106,6 +109,12 @@ export class Harness {
       ...(historyEvents !== undefined && { historyEvents }),
       warn: () => undefined,
     });
+    this.#started.push(runId);
+    return this.runOf(runId, stem);
+  }
+
+  /** A run that was started some other way. */
+  runOf(runId: string, stem: string): Run {
     const handle = this.client.workflow.getHandle(runId);
     return {
       runId,
@@ -129,16 +138,45 @@ export class Harness {
     return file;
   }
 
-  async close(): Promise<void> {
+  /** Every history of this home so far: agents at every level, each of their runs. */
+  histories(): Promise<readonly KeptHistory[]> {
+    return historiesOf(this.client, taskQueue(homeId(this.home)), this.#started);
+  }
+
+  /**
+   * Ends everything. Each history of this home is replayed first: one that the built code would not write again fails
+   * the test. `withoutReplay` says why that cannot be done, when its server is gone for example.
+   */
+  async close({ withoutReplay }: { withoutReplay?: string } = {}): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.kill('SIGKILL')));
-    await this.simulator.close();
-    await this.temporal.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    try {
+      if (withoutReplay === undefined) await this.#assertReplays();
+      else console.error(`histories are not replayed: ${withoutReplay}`);
+    } finally {
+      await this.simulator.close();
+      await this.temporal.close();
+      await rm(this.#folder, { recursive: true, force: true });
+    }
+  }
+
+  async #assertReplays(): Promise<void> {
+    const problems = await replayProblems(await this.histories());
+    if (problems.length === 0) return;
+    throw new Error(
+      `promise 10: these histories do not replay on the workflow code that wrote them:\n${problems.join('\n')}`,
+    );
   }
 }
 
 export async function createHarness(
-  options: { workers?: number; simulator?: SimulatorOptions; config?: string; env?: NodeJS.ProcessEnv } = {},
+  options: {
+    workers?: number;
+    simulator?: SimulatorOptions;
+    config?: string;
+    env?: NodeJS.ProcessEnv;
+    /** Of the Temporal server; missing: the one that the test run shares. */
+    address?: string;
+  } = {},
 ): Promise<Harness> {
   const folder = await mkdtemp(join(tmpdir(), 'errand-test-'));
   await mkdir(join(folder, 'home'), { mode: 0o700 });
@@ -150,7 +188,7 @@ export async function createHarness(
     HOME: process.env.HOME,
     ERRAND_BWRAP: process.env.ERRAND_BWRAP,
     ERRAND_HOME: join(folder, 'home'),
-    TEMPORAL_ADDRESS: inject('temporalAddress'),
+    TEMPORAL_ADDRESS: options.address ?? (await sharedAddress()),
     ANTHROPIC_BASE_URL: simulator.url,
     ANTHROPIC_API_KEY: 'sk-test-secret-0123456789',
     ERRAND_MODEL: 'sim-1',
@@ -167,4 +205,10 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   const gone = new Promise((resolve) => child.once('exit', resolve));
   child.kill(signal);
   await gone;
+}
+
+/** Imported where it is needed: vitest cannot be loaded outside a test run, and scripts use this file too. */
+async function sharedAddress(): Promise<string> {
+  const { inject } = await import('vitest');
+  return inject('temporalAddress');
 }
