@@ -39,8 +39,37 @@ export function headOf(records: readonly TranscriptRecord[]): TranscriptRecord |
   return tracker.head;
 }
 
-/** Chain records of the current branch and of what it follows, oldest first. `records` are in file order. */
-export function conversation(records: readonly TranscriptRecord[]): TranscriptRecord[] {
+/** What was made of a list of records when it was last looked at. */
+interface Known {
+  readonly length: number;
+  readonly last: TranscriptRecord | undefined;
+  readonly chain: readonly TranscriptRecord[];
+}
+
+const known = new WeakMap<readonly TranscriptRecord[], Known>();
+
+/**
+ * Chain records of the current branch and of what it follows, oldest first. `records` are in file order. Each step of a
+ * turn asks for it, so of a list that has only grown the new records alone are looked at.
+ */
+export function conversation(records: readonly TranscriptRecord[]): readonly TranscriptRecord[] {
+  const before = known.get(records);
+  const chain = (before && extended(before, records)) ?? wholeConversation(records);
+  known.set(records, { length: records.length, last: records.at(-1), chain });
+  return chain;
+}
+
+/** Undefined when that cannot be told from the new records: the list was filled anew, or a branch has begun. */
+function extended(before: Known, records: readonly TranscriptRecord[]): readonly TranscriptRecord[] | undefined {
+  if (records[before.length - 1] !== before.last) return undefined;
+  const added = records.slice(before.length).filter(isOnChain);
+  if (added.length === 0) return before.chain;
+  const head = before.chain.at(-1);
+  const isSameBranch = head !== undefined && added.every(({ id }) => branchOf(id) === branchOf(head.id));
+  return isSameBranch ? [...before.chain, ...added] : undefined;
+}
+
+function wholeConversation(records: readonly TranscriptRecord[]): TranscriptRecord[] {
   const chain = records.filter(isOnChain);
   const parts: TranscriptRecord[][] = [];
   let head = headOf(chain);

@@ -8,7 +8,8 @@ const VALID_ID = /^[A-Za-z0-9_-]{1,128}$/;
  * used before would give two calls one result. Pure: the same content and ids give the same answer.
  */
 export function uniqueToolUseIds(content: readonly ContentBlock[], used: ReadonlySet<string>): readonly ContentBlock[] {
-  const taken = new Set(used);
+  // Not a copy of `used`: that would make a conversation cost the square of its turns.
+  const taken = new TakenIds(used);
   const blocks = content.map((block) => {
     if (block.type !== 'tool_use') return block;
     const id = freeId(block['id'], taken);
@@ -28,7 +29,29 @@ export function usedToolUseIds(records: readonly TranscriptRecord[]): Set<string
   return ids;
 }
 
-function freeId(wanted: unknown, taken: ReadonlySet<string>): string {
+/** Ids used before, and those given out since. */
+class TakenIds {
+  readonly #before: ReadonlySet<string>;
+  readonly #since = new Set<string>();
+
+  constructor(before: ReadonlySet<string>) {
+    this.#before = before;
+  }
+
+  get size(): number {
+    return this.#before.size + this.#since.size;
+  }
+
+  has(id: string): boolean {
+    return this.#since.has(id) || this.#before.has(id);
+  }
+
+  add(id: string): void {
+    this.#since.add(id);
+  }
+}
+
+function freeId(wanted: unknown, taken: TakenIds): string {
   if (typeof wanted === 'string' && VALID_ID.test(wanted) && !taken.has(wanted)) return wanted;
   const cleaned = typeof wanted === 'string' ? wanted.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 100) : '';
   const stem = cleaned || 'toolu';

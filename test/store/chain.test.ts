@@ -87,3 +87,28 @@ it('leaves anywhere change nothing', () => {
     }),
   );
 });
+
+it('of a list that grows is what it would be of a fresh one', () => {
+  const draft = fc.oneof(
+    fc.record({ turn: fc.nat(4), branch: fc.constantFrom('', 'b'), epoch: fc.nat(1) }).map((where) => user(where)),
+    fc.record({ turn: fc.nat(4), branch: fc.constantFrom('', 'b') }).map((where) => reply(where)),
+    fc.record({ turn: fc.nat(4) }).map((where) => usage(where, 1)),
+  );
+  fc.assert(
+    fc.property(fc.uniqueArray(draft, { selector: ({ id }) => id }), (drafts) => {
+      const records = toRecords(drafts);
+      const growing: typeof records = [];
+      for (const record of records) {
+        growing.push(record);
+        expect(conversation(growing)).toEqual(conversation([...growing]));
+      }
+    }),
+  );
+});
+
+it('of a list that was filled anew is made anew', () => {
+  const records = toRecords([session(), ...turns(1, 2)]);
+  expect(conversation(records)).toHaveLength(5);
+  records.splice(0, records.length, ...toRecords([session(), ...turns(1, 1), ...turns(7, 9)]));
+  expect(conversation(records)).toEqual(conversation([...records]));
+});
