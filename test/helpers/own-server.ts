@@ -43,3 +43,13 @@ export async function startOwnServer(): Promise<OwnServer> {
     },
   };
 }
+
+/** For scripts beside the tests: gone when the work is done. */
+export async function withOwnServer<T>(work: (address: string) => Promise<T>): Promise<T> {
+  const server = await startOwnServer();
+  try {
+    return await work(server.address);
+  } finally {
+    await server.close();
+  }
+}
