@@ -44,6 +44,12 @@ export const FAILURES = {
   modelAborted: 'Model.Aborted',
 } as const;
 
+/**
+ * Errors that fail a run when they leave workflow code, instead of having its task given out again for ever. Not `Error`:
+ * that would also fail runs whose history does not fit the code, and those must wait for the right code.
+ */
+export const WORKFLOW_BUGS: readonly string[] = ['TypeError', 'RangeError', 'ReferenceError'];
+
 /** Closes the workflow as Failed; the result travels in the details. */
 export function agentFailed(result: AgentResult): ApplicationFailure {
   return ApplicationFailure.create({

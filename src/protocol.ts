@@ -70,8 +70,16 @@ export interface ParentRef {
   readonly callId: string;
 }
 
+/**
+ * Version of `AgentInput`. Fields are only ever added, and an older worker passes over those it does not know; the number
+ * goes up only with a field that must not be passed over, because a job would then be done wrongly.
+ */
+export const AGENT_INPUT_VERSION = 1;
+
 /** Input of the `agent` workflow. */
 export interface AgentInput {
+  /** Version of this input; missing means 1. A worker that knows only older ones leaves the run alone. */
+  readonly v?: number;
   readonly runId: string;
   readonly agentId: string;
   readonly parent?: ParentRef;
@@ -109,6 +117,8 @@ export interface CarriedState {
   readonly steering: readonly SteeringMessage[];
   readonly children: number;
   readonly lastStep: string;
+  /** Ids of the last steering messages taken: one that a client sends again is not taken twice. */
+  readonly steered?: readonly string[];
 }
 
 /** Names the agent and the place of its files; part of every activity input. Kept short: it is in history every turn. */

@@ -11,7 +11,7 @@ import { createActivities } from './activities/index.ts';
 import type { ActivityDeps } from './activities/deps.ts';
 import { loadConfig } from './config.ts';
 import type { Config } from './config.ts';
-import { workerShutdown } from './failures.ts';
+import { WORKFLOW_BUGS, workerShutdown } from './failures.ts';
 import { homeId } from './home.ts';
 import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
@@ -80,6 +80,7 @@ async function createWorker(config: Config, connection: NativeConnection, deps: 
     defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
     stickyQueueScheduleToStartTimeout: 5_000,
     shutdownGraceTime: SHUTDOWN_GRACE_MS,
+    workflowFailureErrorTypes: { '*': [...WORKFLOW_BUGS] },
   });
 }
 

@@ -7,6 +7,7 @@ import { replyOf, userMessageOf } from './agent-files.ts';
 import { childResult } from './child-result.ts';
 import type { ActivityDeps } from './deps.ts';
 import { keptResult } from './kept-result.ts';
+import { unsaidSteering } from './unsaid-steering.ts';
 import { fingerprint, isGoingInCircles, repeatNote, streakOf } from './repeat-guard.ts';
 
 /** What is sealed into the user message that opens a turn. */
@@ -31,7 +32,8 @@ export async function sealTurn(
   const results = await collectResults(deps, files, input);
   const sealed = results.map(({ call, result, toolInput }) => toSealed(files, input.turn, call, toolInput, result));
   const last = input.last ?? (isGoingInCircles(sealed) ? 'repeated_call' : undefined);
-  const content = [...results.map(toBlock), ...notes(files, { ...input, last }, sealed)];
+  const steering = unsaidSteering(files, input.steering);
+  const content = [...results.map(toBlock), ...notes(files, { ...input, steering, last }, sealed)];
   if (content.length === 0) return undefined;
   const { record } = await files.transcript.append({
     id: recordId({ ...files.ref, turn: input.turn }, 'user'),
@@ -40,7 +42,7 @@ export async function sealTurn(
     turn: input.turn,
     content,
     ...(sealed.length > 0 && { results: sealed }),
-    ...(input.steering && { steering: input.steering.map(({ id }) => id) }),
+    ...(steering.length > 0 && { steering: steering.map(({ id }) => id) }),
     ...(last && { last }),
   });
   return record as UserMessageRecord;

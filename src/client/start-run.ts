@@ -4,7 +4,7 @@ import {
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
 } from '@temporalio/client';
-import { AGENT_WORKFLOW, taskQueue, type AgentInput, type AgentObjects } from '../protocol.ts';
+import { AGENT_INPUT_VERSION, AGENT_WORKFLOW, taskQueue, type AgentInput, type AgentObjects } from '../protocol.ts';
 import type { Policy } from '../policy/policy.ts';
 import { rootType } from '../agents/built-in.ts';
 import { storeStartingObjects } from '../agents/starting-objects.ts';
@@ -119,6 +119,7 @@ interface Prepared {
 
 function toInput(spec: RunSpec, { stem, objects, searchAttributes }: Prepared): AgentInput {
   return {
+    v: AGENT_INPUT_VERSION,
     runId: spec.runId,
     agentId: spec.runId,
     transcript: stem,

@@ -1,8 +1,16 @@
-import { CancellationScope, CancelledFailure, ContinueAsNew, isCancellation, sleep } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  CancelledFailure,
+  ContinueAsNew,
+  DeterminismViolationError,
+  isCancellation,
+  sleep,
+} from '@temporalio/workflow';
 import { agentFailed, isRejection, rootCauseOf } from '../failures.ts';
 import type { AgentInput, AgentResult } from '../protocol.ts';
 import { atLimit } from './agent.ts';
 import type { AgentSteps, Ending } from './agent.ts';
+import { showAnyway } from './broken.ts';
 import { activities, closeOptions } from './proxies.ts';
 import { showDetails } from './state.ts';
 import type { LiveState } from './state.ts';
@@ -33,7 +41,8 @@ async function endingOf(
   try {
     return await withinTime(input, state, steps, loop);
   } catch (error) {
-    if (error instanceof ContinueAsNew || isRejection(error)) throw error;
+    const isToPass = error instanceof ContinueAsNew || error instanceof DeterminismViolationError;
+    if (isToPass || isRejection(error)) throw error;
     const isCancelled = CancellationScope.current().consideredCancelled || isCancellation(error);
     if (isCancelled) return { status: 'cancelled', turn: state.turn };
     return { status: 'failed', turn: state.turn, error: rootCauseOf(error) };
@@ -83,10 +92,10 @@ async function lastWords(state: LiveState, steps: AgentSteps): Promise<Ending> {
 
 /** Seals, writes the terminal record and ends open jobs; a cancellation cannot interrupt it. */
 async function close(input: AgentInput, state: LiveState, { status, turn, error }: Ending): Promise<AgentResult> {
-  state.isClosing = true;
+  state.isEnding = true;
   state.status = status;
-  showDetails(state);
-  state.attributes.update(state.snapshot());
+  showAnyway(() => showDetails(state));
+  showAnyway(() => state.attributes.update(state.snapshot()));
   const request = {
     ref: state.ref,
     status,

@@ -1,13 +1,5 @@
 import { setCurrentDetails, setHandler, defineQuery, defineUpdate, workflowInfo } from '@temporalio/workflow';
-import {
-  MAX_PROMPT_BYTES,
-  NO_USAGE,
-  STATUS_QUERY,
-  STEER_UPDATE,
-  TODOS_QUERY,
-  addUsage,
-  totalTokens,
-} from '../protocol.ts';
+import { NO_USAGE, STATUS_QUERY, STEER_UPDATE, TODOS_QUERY, addUsage, totalTokens } from '../protocol.ts';
 import type {
   AgentInput,
   AgentRef,
@@ -21,6 +13,8 @@ import type {
   Todo,
 } from '../protocol.ts';
 import { ShownAttributes } from './attributes.ts';
+import { toRef } from './ref.ts';
+import { rememberId, steeringProblem } from './steering.ts';
 
 export const statusQuery = defineQuery<AgentState>(STATUS_QUERY);
 export const todosQuery = defineQuery<readonly Todo[]>(TODOS_QUERY);
@@ -45,11 +39,13 @@ export class LiveState {
   todos: readonly Todo[];
   lastStep: string;
   waitingFor = '';
-  isClosing = false;
+  /** No turn will follow: what a person says now would not be heard. */
+  isEnding = false;
   /** Whether the transcript has its first record. */
   isOpen: boolean;
   #usage;
   #startedChildren: number;
+  #steered: readonly string[];
   readonly #openChildren = new Map<string, string>();
 
   constructor(input: AgentInput) {
@@ -65,6 +61,15 @@ export class LiveState {
     this.lastStep = carried?.lastStep ?? 'starting';
     this.#usage = carried?.usage ?? NO_USAGE;
     this.#startedChildren = carried?.children ?? 0;
+    this.#steered = carried?.steered ?? [];
+  }
+
+  /** Takes a message for the next seal; the same one again, which a client sends when it missed the answer, once. */
+  takeSteering({ id, text }: SteeringMessage): string {
+    if (this.#steered.includes(id)) return 'taken before';
+    this.#steered = rememberId(this.#steered, id);
+    this.steering = [...this.steering, { id, text }];
+    return `taken for the turn after ${this.turn}`;
   }
 
   /** What the next seal needs; kept until the seal is known to have happened. */
@@ -110,6 +115,7 @@ export class LiveState {
       steering: this.steering,
       children: this.#startedChildren,
       lastStep: this.lastStep,
+      steered: this.#steered,
     };
   }
 
@@ -133,8 +139,11 @@ export function registerHandlers(state: LiveState): void {
     description: 'Turn, last step, usage, todo list and open sub-agents of this agent, as JSON.',
   });
   setHandler(todosQuery, () => state.todos, { description: 'The todo list of this agent.' });
-  setHandler(steerUpdate, (message) => takeSteering(state, message), {
-    validator: (message) => assertSteerable(state, message),
+  setHandler(steerUpdate, (message) => state.takeSteering(message), {
+    validator: (message) => {
+      const problem = steeringProblem(state, message);
+      if (problem !== undefined) throw new Error(problem);
+    },
     description: 'Adds a user message at the next turn. Input: {"id": "<any unique text>", "text": "<message>"}.',
   });
 }
@@ -155,31 +164,6 @@ export function showDetails(state: LiveState): void {
   ];
   const body = rows.map(([name, value]) => `| ${name} | ${value.replaceAll('|', '\\|')} |`).join('\n');
   setCurrentDetails(`| | |\n| --- | --- |\n${body}`);
-}
-
-function toRef(input: AgentInput): AgentRef {
-  const { runId, originalExecutionRunId } = workflowInfo();
-  // A deliberate reset gets a new run id but keeps its started event; from then on its records form a branch.
-  const branch = runId === originalExecutionRunId ? (input.carried?.branch ?? '') : runId;
-  return { runId: input.runId, agentId: input.agentId, transcript: input.transcript, epoch: input.epoch, branch };
-}
-
-function takeSteering(state: LiveState, message: SteeringMessage): string {
-  const isKnown = state.steering.some(({ id }) => id === message.id);
-  if (!isKnown) state.steering = [...state.steering, { id: message.id, text: message.text }];
-  return `taken for the turn after ${state.turn}`;
-}
-
-function assertSteerable(state: LiveState, message: SteeringMessage): void {
-  if (state.isClosing) throw new Error('run is ending; use errand continue');
-  if (typeof message?.id !== 'string' || message.id === '') throw new Error('steer needs an "id": any unique text');
-  if (typeof message.text !== 'string' || message.text.trim() === '')
-    throw new Error('steer needs a "text" that is not empty');
-  if (new TextEncoder().encode(message.text).length > MAX_PROMPT_BYTES) {
-    throw new Error(
-      `steer takes up to ${MAX_PROMPT_BYTES} bytes; put longer text in a file of the workspace and name it`,
-    );
-  }
 }
 
 function oneLine(text: string): string {

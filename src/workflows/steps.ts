@@ -36,6 +36,7 @@ async function openTranscript(input: AgentInput, state: LiveState): Promise<void
 
 async function callModel(input: AgentInput, state: LiveState, turn: number, last?: LastTurnReason): Promise<Reply> {
   state.turn = turn;
+  if (last) state.isEnding = true;
   showDetails(state);
   const options = last === 'timeout' ? lastWordsOptions(input, turn) : modelOptions(input, turn);
   const unsealed = state.unsealed();

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { ChildWorkflowOptions } from '@temporalio/workflow';
 import { childEnding } from '../failures.ts';
-import { AGENT_WORKFLOW, workflowId } from '../protocol.ts';
+import { AGENT_INPUT_VERSION, AGENT_WORKFLOW, workflowId } from '../protocol.ts';
 import type { AgentInput, AgentResult, Answer, Call, TaskCall } from '../protocol.ts';
 import { startAttributes } from './attributes.ts';
 
@@ -40,6 +40,7 @@ export async function runSubagent(parent: AgentInput, call: Call, task: TaskCall
  */
 export function childInput(parent: AgentInput, call: Call, task: TaskCall): AgentInput {
   return {
+    v: AGENT_INPUT_VERSION,
     runId: parent.runId,
     agentId: task.agentId,
     parent: { agentId: parent.agentId, callId: call.callId },

@@ -1,0 +1,48 @@
+import { TemporalFailure } from '@temporalio/common';
+import { CancellationScope, ContinueAsNew, DeterminismViolationError, log } from '@temporalio/workflow';
+import { agentFailed, rootCauseOf } from '../failures.ts';
+import type { AgentInput } from '../protocol.ts';
+import { activities, closeOptions } from './proxies.ts';
+import { toRef } from './ref.ts';
+
+/*
+ * A bug in workflow code. Left alone, it fails the workflow task, which the server then gives out again for ever: nobody
+ * is told, and nothing ends. Here it becomes a failed agent with its reason. What does not come through here, an error
+ * in a handler for example, is caught by the worker's `workflowFailureErrorTypes`.
+ */
+
+/**
+ * Errors that say what they say to Temporal. Code that does not fit a history must stay a failed task: the right code
+ * goes on from there, while a failed run would be lost.
+ */
+export function isForTemporal(error: unknown): boolean {
+  return (
+    error instanceof TemporalFailure || error instanceof ContinueAsNew || error instanceof DeterminismViolationError
+  );
+}
+
+/** Closes the agent with the little that its input says, since its state may be what is broken. */
+export async function endBroken(input: AgentInput, bug: unknown): Promise<never> {
+  const error = `a bug in errand: ${rootCauseOf(bug)}`;
+  const turn = typeof input.carried?.turn === 'number' ? input.carried.turn : 1;
+  const request = {
+    ref: toRef(input),
+    status: 'failed' as const,
+    turn,
+    error,
+    ...(input.carried === undefined && { unopened: input }),
+  };
+  const result = await CancellationScope.nonCancellable(() =>
+    activities.closeAgent.executeWithOptions(closeOptions(), [request]),
+  );
+  throw agentFailed({ ...result, error });
+}
+
+/** What is only there to be looked at must not keep an agent from its end. */
+export function showAnyway(show: () => void): void {
+  try {
+    show();
+  } catch (error) {
+    log.warn('the state of the agent could not be shown', { error });
+  }
+}

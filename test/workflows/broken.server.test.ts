@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { Context } from '@temporalio/activity';
+import { Client, Connection, WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { AGENT_INPUT_VERSION, AGENT_WORKFLOW, NO_USAGE, STEER_UPDATE } from '../../src/protocol.ts';
+import type { AgentInput, CloseInput } from '../../src/protocol.ts';
+import { BUILT_BUNDLE } from '../helpers/replay.ts';
+import { waitFor } from '../helpers/wait.ts';
+import { withWorkflowWorker } from '../helpers/workflow-worker.ts';
+import type { WorkflowWorkerOptions } from '../helpers/workflow-worker.ts';
+
+type Fakes = WorkflowWorkerOptions['activities'];
+
+const REPLY = { next: 'end', text: 'done', usage: NO_USAGE };
+const CARRIED = {
+  ...{ turn: 3, startedAtMs: Date.now(), branch: '', usage: NO_USAGE, todos: [], answers: [], steering: [] },
+  ...{ children: 0, lastStep: 'x' },
+};
+
+let client: Client;
+
+beforeAll(async () => {
+  client = new Client({ connection: await Connection.connect({ address: inject('temporalAddress') }) });
+});
+
+afterAll(() => client.connection.close());
+
+describe('promise 6: a failure in workflow code ends the run as failed, with its reason', () => {
+  it.each([
+    ['a reply that is none', { callModel: () => null }, {}, /null/],
+    ['a reply without usage', { callModel: () => ({ next: 'end', text: '' }) }, {}, /undefined/],
+    ['calls that are no list', { callModel: () => ({ ...REPLY, next: 'calls', calls: 7 }) }, {}, /iterable/],
+    [
+      'a todo list that is none',
+      { callModel: () => ({ ...REPLY, next: 'calls', calls: [{ kind: 'plan', todos: 7 }] }) },
+      {},
+      /filter/,
+    ],
+    ['a carried todo list that is none', {}, { carried: { ...CARRIED, todos: 7 } }, /filter/],
+    ['carried usage that is none', {}, { carried: { ...CARRIED, usage: { costUsd: 'much' } } }, /toFixed/],
+    ['no limits', {}, { limits: undefined }, /maxTurns|timeoutMs/],
+    ['no trace of an input', {}, undefined, /undefined|null/],
+  ])('%s', async (_what, fakes, change, reason) => {
+    const closed: CloseInput[] = [];
+    const { error } = await runBroken({ ...fakes, closeAgent: (input) => closing(closed, input) }, change);
+    expect(error).toBeInstanceOf(WorkflowFailedError);
+    expect(String((error as WorkflowFailedError).cause?.message)).toMatch(reason);
+    if (change === undefined) return;
+    expect(closed).toMatchObject([{ status: 'failed', ref: { agentId: 'agent-1' } }]);
+    expect(closed[0]?.error).toMatch(reason);
+  });
+
+  it('a bug before there is any state still gets its terminal record', async () => {
+    const code = await changedBundle('.startedAtMs = ', '.startedAtMs = nowhereToBeFound ?? ');
+    const closed: CloseInput[] = [];
+    const { error } = await runBroken({ closeAgent: (input) => closing(closed, input) }, {}, code);
+    expect((error as WorkflowFailedError).cause?.message).toContain('nowhereToBeFound');
+    expect(closed).toMatchObject([{ status: 'failed', turn: 1, unopened: { agentId: 'agent-1' } }]);
+  });
+
+  it('a bug in a handler fails the run too', async () => {
+    const code = await changedBundle(
+      'takeSteering({ id, text }) {',
+      'takeSteering({ id, text }) { nowhereToBeFound();',
+    );
+    const fakes = { openTranscript: () => never() };
+    const failed = await withRun(fakes, {}, code, async (handle) => {
+      await expect(steer(handle, { id: 'a', text: 'b' })).rejects.toThrow();
+      return handle.result().catch((caught: unknown) => caught);
+    });
+    expect((failed as WorkflowFailedError).cause?.message).toContain('nowhereToBeFound');
+  });
+
+  it.each([[undefined], [null], [7], ['text'], [{}], [{ id: 7, text: 'x' }], [{ id: 'x', text: ['y'] }]])(
+    'the steering message %j is refused and the run goes on',
+    async (message) => {
+      let release = () => {};
+      const held = new Promise<void>((resolve) => (release = resolve));
+      const result = await withRun({ openTranscript: () => held }, {}, undefined, async (handle) => {
+        await expect(steer(handle, message)).rejects.toBeInstanceOf(WorkflowUpdateFailedError);
+        release();
+        return handle.result();
+      });
+      expect(result).toMatchObject({ status: 'completed' });
+    },
+  );
+});
+
+describe('a history that does not fit the code', () => {
+  it('promise 10: fails the task and not the run, which goes on with the right code', async () => {
+    const taskQueue = `broken-${randomUUID()}`;
+    const asked: unknown[] = [];
+    const slow = { callModel: (input: unknown) => (asked.push(input), never()) };
+    const first = fakesWith(slow);
+    const handle = await withWorkflowWorker({ taskQueue, activities: first }, async () => {
+      const started = await start(taskQueue, {});
+      await waitFor('the model to be asked', () => asked.length > 0);
+      return started;
+    });
+    const code = await changedBundle('.openTranscript.executeWithOptions', '.closeAgent.executeWithOptions');
+    await withWorkflowWorker({ taskQueue, activities: fakesWith({}), code }, async () => {
+      await steer(handle, { id: 'wakes', text: 'it' }, 'ADMITTED').catch(() => undefined);
+      await waitFor('the task to fail', async () =>
+        (await handle.fetchHistory()).events?.some((event) =>
+          event.workflowTaskFailedEventAttributes?.failure?.message?.includes('TMPRL1100'),
+        ),
+      );
+    });
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    const result = await withWorkflowWorker({ taskQueue, activities: fakesWith({}) }, () => handle.result());
+    expect(result).toMatchObject({ status: 'completed' });
+  });
+});
+
+describe('an input of a newer version', () => {
+  const newer = AGENT_INPUT_VERSION + 1;
+
+  it('promise 10: is refused by name before anything is done', async () => {
+    const { error, calls } = await runBroken({}, { v: newer });
+    expect((error as WorkflowFailedError).cause).toMatchObject({ type: 'Agent.Rejected' });
+    expect((error as WorkflowFailedError).cause?.message).toContain(`input of version ${newer}`);
+    expect(calls).toEqual([]);
+  });
+
+  it('promise 10: waits for a newer worker when one has brought it this far', async () => {
+    await withRun({}, { v: newer, carried: CARRIED }, undefined, async (handle) => {
+      const failure = await waitFor('the task to fail', async () =>
+        (await handle.fetchHistory()).events
+          ?.map((event) => event.workflowTaskFailedEventAttributes?.failure?.message)
+          .find((message) => message !== undefined && message !== null),
+      );
+      expect(failure).toContain(`input of version ${newer}`);
+      expect((await handle.describe()).status.name).toBe('RUNNING');
+      await handle.terminate();
+    });
+  });
+});
+
+function fakesWith(fakes: Fakes, calls: string[] = []): Fakes {
+  const noted = <A, R>(name: string, run: (input: A) => R) => {
+    return (input: A): R => {
+      calls.push(name);
+      return run(input);
+    };
+  };
+  const all = {
+    openTranscript: () => ({ tools: [] }),
+    callModel: () => REPLY,
+    closeAgent: (input: CloseInput) => closing([], input),
+    ...fakes,
+  };
+  return Object.fromEntries(Object.entries(all).map(([name, run]) => [name, noted(name, run as () => unknown)]));
+}
+
+function closing(seen: CloseInput[], input: CloseInput) {
+  seen.push(input);
+  const usage = { own: NO_USAGE, subtree: NO_USAGE };
+  const { status, turn: turns, error } = input;
+  return { agentId: 'agent-1', status, turns, preview: '', textBytes: 0, usage, ...(error !== undefined && { error }) };
+}
+
+async function runBroken(fakes: Fakes, change: object | undefined, code?: string) {
+  const calls: string[] = [];
+  const error = await withRun(
+    fakes,
+    change,
+    code,
+    (handle) => handle.result().catch((caught: unknown) => caught),
+    calls,
+  );
+  return { error, calls };
+}
+
+async function withRun<T>(
+  fakes: Fakes,
+  change: object | undefined,
+  code: string | undefined,
+  work: (handle: WorkflowHandle) => Promise<T>,
+  calls: string[] = [],
+): Promise<T> {
+  const taskQueue = `broken-${randomUUID()}`;
+  const activities = fakesWith(fakes, calls);
+  return withWorkflowWorker({ taskQueue, activities, ...(code !== undefined && { code }) }, async () =>
+    work(await start(taskQueue, change)),
+  );
+}
+
+function start(taskQueue: string, change: object | undefined): Promise<WorkflowHandle> {
+  const options = { taskQueue, workflowId: taskQueue, workflowTaskTimeout: 10_000 };
+  return client.workflow.start(AGENT_WORKFLOW, { ...options, args: change === undefined ? [] : [input(change)] });
+}
+
+function input(change: object): AgentInput {
+  return {
+    runId: 'agent-1',
+    agentId: 'agent-1',
+    transcript: '2026/11/30/rollout-x-agent-1',
+    depth: 0,
+    epoch: 0,
+    objects: { policy: 'a', agentType: 'b', systemPrompt: 'c', toolSchemas: 'd' },
+    agentType: 'general-purpose',
+    description: 'broken on purpose',
+    limits: { maxTurns: 5, timeoutMs: 600_000, outageMs: 600_000 },
+    model: 'sim-1',
+    prompt: 'hello',
+    workspace: '/nowhere',
+    trace: { traceId: '1'.repeat(32), spanId: '2'.repeat(16) },
+    ...change,
+  };
+}
+
+function steer(handle: WorkflowHandle, message: unknown, waitForStage?: 'ADMITTED'): Promise<unknown> {
+  if (waitForStage === undefined) return handle.executeUpdate(STEER_UPDATE, { args: [message] });
+  return Promise.race([
+    handle.executeUpdate(STEER_UPDATE, { args: [message] }),
+    new Promise((r) => setTimeout(r, 200)),
+  ]);
+}
+
+/** The built workflow code with one thing changed in it. */
+async function changedBundle(from: string, to: string): Promise<string> {
+  const code = await readFile(BUILT_BUNDLE, 'utf8');
+  if (!code.includes(from)) throw new Error(`the bundle has no ${from}`);
+  return code.replace(from, to);
+}
+
+/** An activity that goes on until its worker is told to end. */
+function never(): Promise<never> {
+  return Context.current().cancelled;
+}
