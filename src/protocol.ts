@@ -214,6 +214,8 @@ export interface Reply {
   readonly text: string;
   readonly usage: Usage;
   readonly calls?: readonly Call[];
+  /** Ids of the steering messages given that the model was not told: this turn's message was there before they came. */
+  readonly unsaid?: readonly string[];
 }
 
 export interface RunToolsInput {

@@ -12,6 +12,7 @@ import { recordReply } from './record-reply.ts';
 import { toReply } from './reply-outcome.ts';
 import { makeRoom } from './room.ts';
 import { sealTurn } from './seal.ts';
+import { unsaidSteering } from './unsaid-steering.ts';
 import { usageOfTurn } from './usage-of-turn.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
   return withHeartbeat(async (pulse) => {
     const files = await openAgent(deps, input.ref);
     const recorded = replyOf(files, input.turn);
-    if (recorded) return answer(files, recorded);
+    if (recorded) return answer(files, input, recorded);
 
     const fence = createFence(deps, pulse);
     await fence.pass(files, input.turn);
@@ -39,10 +40,12 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
     await fence.pass(files, input.turn);
     const record = await recordReply(deps, files, rendered, input.turn, reply);
     await files.transcript.sync();
-    return answer(files, record);
+    return answer(files, input, record);
   });
 }
 
-function answer(files: AgentFiles, record: AssistantMessageRecord): Reply {
-  return { ...toReply(files, record), usage: usageOfTurn(files, record.turn) ?? NO_USAGE };
+function answer(files: AgentFiles, { steering }: CallModelInput, record: AssistantMessageRecord): Reply {
+  const unsaid = unsaidSteering(files, steering).map(({ id }) => id);
+  const usage = usageOfTurn(files, record.turn) ?? NO_USAGE;
+  return { ...toReply(files, record), usage, ...(unsaid.length > 0 && { unsaid }) };
 }

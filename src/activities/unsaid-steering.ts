@@ -3,8 +3,9 @@ import { conversation } from '../store/chain.ts';
 import type { AgentFiles } from './agent-files.ts';
 
 /**
- * Steering that no message of the conversation holds yet: an attempt that was stopped may have sealed it without the
- * workflow hearing of it, and then it comes again with the next seal.
+ * Steering that no message of the conversation holds yet. An attempt that was stopped may have sealed it without the
+ * workflow hearing of it, and then it comes again with the next seal; a turn's message may also have been there before
+ * the steering was, as the first one always is.
  */
 export function unsaidSteering(
   files: Pick<AgentFiles, 'transcript'>,

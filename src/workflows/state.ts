@@ -78,9 +78,11 @@ export class LiveState {
     return { ...(answers.length > 0 && { answers }), ...(steering.length > 0 && { steering }) };
   }
 
-  noteSealed(sealed: Unsealed): void {
+  noteSealed(sealed: Unsealed, unsaid: readonly string[] = []): void {
     this.answers = this.answers.filter((answer) => !sealed.answers?.includes(answer));
-    this.steering = this.steering.filter((message) => !sealed.steering?.includes(message));
+    this.steering = this.steering.filter(
+      (message) => !sealed.steering?.includes(message) || unsaid.includes(message.id),
+    );
   }
 
   noteReply(reply: Reply): void {

@@ -42,7 +42,7 @@ async function callModel(input: AgentInput, state: LiveState, turn: number, last
   const unsealed = state.unsealed();
   const request = { ref: state.ref, turn, ...unsealed, ...(last && { last }) };
   const reply = await activities.callModel.executeWithOptions(options, [request]);
-  state.noteSealed(unsealed);
+  state.noteSealed(unsealed, reply.unsaid);
   state.noteReply(reply);
   return reply;
 }
