@@ -136,7 +136,7 @@ const PACKAGE_HOMES = [
 const sourceNames = readdirSync(new URL('./src', import.meta.url));
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'examples/', '.cache/', 'coverage/', 'test/fixtures/', 'test/histories/'] },
+  { ignores: ['dist/', 'node_modules/', 'examples/', '.cache/', 'coverage/', 'test/fixtures/', 'test/histories/*/'] },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommended],

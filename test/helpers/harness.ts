@@ -16,6 +16,7 @@ import type { AgentResult } from '../../src/protocol.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import type { Simulator, SimulatorOptions } from '../../src/simulator/index.ts';
 import { transcriptFile } from '../../src/store/layout.ts';
+import { listAgents } from '../../src/store/listing.ts';
 import { readTranscript } from '../../src/store/read.ts';
 import { historiesOf, replayProblems } from './replay.ts';
 import type { KeptHistory } from './replay.ts';
@@ -129,6 +130,12 @@ export class Harness {
   async records(run: Pick<Run, 'runId' | 'stem'>, agentId: string = run.runId) {
     const file = transcriptFile(this.home, { runId: run.runId, agentId, transcript: run.stem });
     return existsSync(file) ? (await readTranscript(file)).records : [];
+  }
+
+  /** The same of every agent that the run has so far. */
+  async allRecords(run: Pick<Run, 'runId' | 'stem'>) {
+    const { agents } = await listAgents(this.home, run.stem);
+    return (await Promise.all(agents.map(({ agentId }) => this.records(run, agentId)))).flat();
   }
 
   async write(path: string, content: string): Promise<string> {

@@ -88,6 +88,9 @@ let isInstalled = false;
 export function installQuietRuntime(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const logger = new DefaultLogger('ERROR', () => undefined);
-  Runtime.install({ logger, telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } });
+  Runtime.install({ logger: quietLogger(), telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } });
+}
+
+export function quietLogger(): DefaultLogger {
+  return new DefaultLogger('ERROR', () => undefined);
 }
