@@ -23,6 +23,10 @@ const IMPORT_TABLE = {
     packages: ['@temporalio/common'],
     because: 'failures.ts is loaded by workflows. Keep it to names of failures and functions that make them.',
   },
+  'crash-points.ts': {
+    may: [],
+    because: 'crash-points.ts is called in the middle of everything. It knows nothing of its callers.',
+  },
   workflows: {
     may: ['failures.ts', 'policy', 'protocol.ts'],
     types: ['activities'],
@@ -36,16 +40,16 @@ const IMPORT_TABLE = {
     because: 'A tool knows its input and its own effect. What surrounds the call belongs in effects/ or activities/.',
   },
   store: {
-    may: ['protocol.ts'],
+    may: ['crash-points.ts', 'protocol.ts'],
     types: ['policy', 'tools'],
     because: 'store/ keeps and reads records. It runs no tool, asks no model, decides no policy.',
   },
   effects: {
-    may: ['failures.ts', 'jobs', 'policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
+    may: ['crash-points.ts', 'failures.ts', 'jobs', 'policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
     because: 'effects/ carries out one call. Whoever schedules it is none of its business.',
   },
   jobs: {
-    may: ['policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
+    may: ['crash-points.ts', 'policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
     because: 'jobs/ runs detached processes that outlive workers. Keep it free of what a worker is made of.',
   },
   sandbox: {
@@ -67,8 +71,8 @@ const IMPORT_TABLE = {
   },
   activities: {
     may: [
-      ...['agents', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'protocol.ts', 'reconcile', 'sandbox'],
-      ...['snapshot', 'store', 'tools', 'version.ts'],
+      ...['agents', 'crash-points.ts', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'protocol.ts', 'reconcile'],
+      ...['sandbox', 'snapshot', 'store', 'tools', 'version.ts'],
     ],
     types: ['config.ts'],
     because: 'An activity gets what it needs as a dependency from worker.ts and never reaches back into workflows.',

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
+import { crashPoint } from '../crash-points.ts';
 import { ModelError } from '../model/model.ts';
 import type { ModelReply, ModelRequest } from '../model/model.ts';
 import { NO_USAGE } from '../protocol.ts';
@@ -25,19 +26,23 @@ export async function attemptOnce(
   { pulse, fence }: AttemptGuard,
 ): Promise<ModelReply> {
   await fence.pass(files, turn);
+  crashPoint('attempt.before');
   const attempt = await recordAttempt(files, request, turn);
+  crashPoint('attempt.after');
   try {
     await fence.pass(files, turn).catch((error: unknown) => settleUnsent(files, attempt, error));
     const reply = await deps.model.send(request, {
       signal: pulse.signal,
       onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),
     });
+    crashPoint('settle.before');
     await settle(files, attempt, {
       settled: true,
       outcome: 'complete',
       usage: reply.usage,
       requestId: reply.requestId,
     });
+    crashPoint('settle.after');
     return reply;
   } catch (error) {
     if (error instanceof ModelError) await settleFailure(deps, files, attempt, error);

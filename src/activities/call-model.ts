@@ -1,3 +1,4 @@
+import { crashPoint } from '../crash-points.ts';
 import type { AssistantMessageRecord } from '../store/records.ts';
 import type { CallModelInput, Reply } from '../protocol.ts';
 import { NO_USAGE } from '../protocol.ts';
@@ -36,10 +37,11 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
     // The question took long: an attempt that came later may have its own answer recorded, or be about to.
     await files.transcript.refresh();
     const faster = replyOf(files, input.turn);
-    if (faster) return answer(files, faster);
+    if (faster) return answer(files, input, faster);
     await fence.pass(files, input.turn);
     const record = await recordReply(deps, files, rendered, input.turn, reply);
     await files.transcript.sync();
+    if (record.calls.some(({ task }) => task)) crashPoint('child.before');
     return answer(files, input, record);
   });
 }

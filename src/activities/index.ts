@@ -1,3 +1,4 @@
+import { crashPoint, crashPointSoon } from '../crash-points.ts';
 import { callModel } from './call-model.ts';
 import { closeAgent } from './close-agent.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -22,13 +23,23 @@ export interface Activities {
 
 /** Binds the activities to what this worker has. */
 export function createActivities(deps: ActivityDeps): Activities {
-  const patient = <T>(work: () => Promise<T>) => waitingOutTrouble(deps.home, work);
+  const patient = <Input, Output>(run: (input: Input) => Promise<Output>) =>
+    crashable((input: Input) => waitingOutTrouble(deps.home, () => run(input)));
   return {
-    openTranscript: (input) => patient(() => openTranscript(deps, input)),
-    callModel: (input) => patient(() => callModel(deps, input)),
-    runTools: (input) => patient(() => runTools(deps, input)),
-    runTool: (input) => patient(() => runTools(deps, input)),
-    closeAgent: (input) => patient(() => closeAgent(deps, input)),
+    openTranscript: patient((input) => openTranscript(deps, input)),
+    callModel: patient((input) => callModel(deps, input)),
+    runTools: patient((input) => runTools(deps, input)),
+    runTool: patient((input) => runTools(deps, input)),
+    closeAgent: patient((input) => closeAgent(deps, input)),
     reconcile: () => reconcile(deps),
+  };
+}
+
+function crashable<Input, Output>(run: (input: Input) => Promise<Output>): (input: Input) => Promise<Output> {
+  return async (input) => {
+    const output = await run(input);
+    crashPoint('completion.before');
+    crashPointSoon('completion.after');
+    return output;
   };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { checkChild } from '../agents/child.ts';
+import { crashPoint } from '../crash-points.ts';
 import { agentRejected } from '../failures.ts';
 import type { Policy } from '../policy/policy.ts';
 import { workflowId } from '../protocol.ts';
@@ -37,6 +38,7 @@ export async function writeOpening(deps: ActivityDeps, { input, branch }: OpenIn
     epoch: input.epoch,
     branch,
   };
+  if (input.parent) crashPoint('child.after');
   const prompt = input.parent ? await promptFromParent(deps, ref, input) : rootPrompt(input);
   await assertWorkspace(input.workspace);
   const { tools } = await loadRendered(deps, ref, input.objects);

@@ -1,3 +1,4 @@
+import { crashPoint } from '../crash-points.ts';
 import type { Answer, LastTurnReason, SteeringMessage } from '../protocol.ts';
 import type { ContentBlock, RecordedCall, SealedResult, UserMessageRecord } from '../store/records.ts';
 import { recordId } from '../store/records.ts';
@@ -35,6 +36,7 @@ export async function sealTurn(
   const steering = unsaidSteering(files, input.steering);
   const content = [...results.map(toBlock), ...notes(files, { ...input, steering, last }, sealed)];
   if (content.length === 0) return undefined;
+  crashPoint('seal.before');
   const { record } = await files.transcript.append({
     id: recordId({ ...files.ref, turn: input.turn }, 'user'),
     type: 'message',
@@ -45,6 +47,7 @@ export async function sealTurn(
     ...(steering.length > 0 && { steering: steering.map(({ id }) => id) }),
     ...(last && { last }),
   });
+  crashPoint('seal.after');
   return record as UserMessageRecord;
 }
 

@@ -1,3 +1,4 @@
+import { crashPoint } from '../crash-points.ts';
 import { ChangeTakenError, hashFile, replaceFile, sha256, StaleFileError } from '../tools/atomic-write.ts';
 import { removeTemporariesOf } from '../tools/temporary-files.ts';
 import type { FileChange, ToolResult } from '../tools/tool.ts';
@@ -44,7 +45,9 @@ async function apply(
   { journal, roots, confirm }: FileEffect,
 ): Promise<ToolResult> {
   try {
+    crashPoint('effect.before');
     await replaceFile(change, roots, { call: journal.folder, confirm });
+    crashPoint('effect.after');
     return change.result;
   } catch (error) {
     if (error instanceof ChangeTakenError) throw new StaleAttemptError('A newer attempt has taken this call over.');

@@ -1,5 +1,6 @@
 import { sep } from 'node:path';
 import type { z } from 'zod';
+import { crashPoint } from '../crash-points.ts';
 import { hasJob } from '../jobs/job-folder.ts';
 import { jobResult } from '../jobs/job-result.ts';
 import { startOrAttach, type AttachOptions } from '../jobs/start-or-attach.ts';
@@ -53,9 +54,12 @@ async function runOnce(run: CallRun): Promise<ToolResult> {
   if (kept) return kept;
   run.context.signal.throwIfAborted();
   const result = await answer(run);
-  const cut = await withinCap(result, run.context);
+  const capped = await withinCap(result, run.context);
   await run.confirmAwake?.();
-  return run.journal.keep(cut);
+  crashPoint('keep.before');
+  const first = await run.journal.keep(capped);
+  crashPoint('keep.after');
+  return first;
 }
 
 async function answer(run: CallRun): Promise<ToolResult> {
@@ -125,7 +129,9 @@ async function runJob(
 }
 
 async function claim({ journal, owner, mayAct }: CallRun): Promise<void> {
+  crashPoint('claim.before');
   const { fresh } = await journal.claim(owner);
+  crashPoint('claim.after');
   if (fresh || (await journal.holds(owner))) return;
   await requireCurrent(mayAct);
   await journal.takeOver(owner);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { crashEnvironment, crashPoint } from '../crash-points.ts';
 import { moveAside } from '../sandbox/guard.ts';
 import type { SandboxPlan } from '../sandbox/plan.ts';
 import {
@@ -76,7 +77,9 @@ export async function startOrAttach(job: Job, options: AttachOptions = {}): Prom
   if (!hasJob(folder)) {
     if (sandbox.kind === 'refused') return notStarted(job, `${sandbox.reason}. ${sandbox.fix}`);
     if (command.includes('\0')) return notStarted(job, 'the command holds a NUL character');
+    crashPoint('claim.before');
     await claimJob(folder, { command, cwd, timeoutMs, sandbox, caps });
+    crashPoint('claim.after');
   }
   const spec = await readSpec(files);
   const exit = await waitForExit(files, spec, options);
@@ -162,7 +165,7 @@ async function spawnSupervisor(files: JobFiles, supervisorPath: string): Promise
       detached: true,
       stdio: ['ignore', log, log],
       // Nothing of the worker's: the command's parent can be looked at where there is no sandbox.
-      env: {},
+      env: crashEnvironment(),
     });
     await once(child, 'spawn');
     child.unref();

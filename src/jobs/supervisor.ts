@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { argv } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { crashPoint } from '../crash-points.ts';
 import { claimSupervision, filesIn, readSpec, readSupervisor, recordExit, type JobExit } from './job-folder.ts';
 import { ownIdentity } from './process-identity.ts';
 import { runCommand, type StopCause } from './run-command.ts';
@@ -29,7 +30,9 @@ async function superviseJob(folder: string | undefined): Promise<void> {
     return told() ? 'interrupted' : isOver() ? 'deadline' : undefined;
   };
   const startedAt = new Date().toISOString();
+  crashPoint('command.before');
   const ending: Partial<JobExit> = await runCommand({ files, spec, stopCause });
+  crashPoint('command.after');
   await recordInTheEnd(() => recordExit(files, { ...ending, startedAt, endedAt: new Date().toISOString() }));
 }
 

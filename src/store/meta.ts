@@ -1,3 +1,4 @@
+import { crashPoint } from '../crash-points.ts';
 import { AGENT_STATUSES } from '../protocol.ts';
 import { epochOf, headOf } from './chain.ts';
 import { readSmallFile, writeAtomic } from './files.ts';
@@ -13,7 +14,9 @@ const MAX_META_BYTES = 256 * 1024;
 
 /** Replaces the agent's meta file in one step. */
 export async function writeMeta(home: string, place: AgentPlace, meta: AgentMeta): Promise<void> {
+  crashPoint('meta.before');
   await writeAtomic(metaFile(home, place), `${JSON.stringify(meta, null, 2)}\n`);
+  crashPoint('meta.after');
 }
 
 /** Reads the agent's meta file; throws when it is missing, damaged or another agent's. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { crashPoint } from '../crash-points.ts';
 import { appendLine, createFile, openRegular } from './files.ts';
 import { MAX_LINE_BYTES, scanLines } from './lines.ts';
 import type { Line, Scan } from './lines.ts';
@@ -120,7 +121,9 @@ export class Transcript {
   sync(): Promise<void> {
     return this.#exclusive(async () => {
       if (!this.#isUnsynced) return;
+      crashPoint('fsync.before');
       await this.#withFile(constants.O_RDONLY, (handle) => handle.datasync());
+      crashPoint('fsync.after');
       this.#isUnsynced = false;
     });
   }
@@ -133,7 +136,9 @@ export class Transcript {
       for (const [id, line] of lines) written.set(id, line);
       // A torn tail stays as a line of its own, which readers skip and count.
       const repair = this.#position === this.#end ? '' : '\n';
+      crashPoint('append.before');
       await appendLine(handle, Buffer.from(repair + [...lines.values()].map((line) => `${line}\n`).join('')));
+      crashPoint('append.after');
       // Read back: another process may have been first, or have left a torn piece that our line fused with.
       await this.#readOn(handle);
     }
