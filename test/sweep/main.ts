@@ -1,0 +1,84 @@
+import { appendFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { killsOfRound } from './kills.ts';
+import { readTally, toKindTable, toTable, withRound, writeTally } from './report.ts';
+import type { Tally } from './report.ts';
+import { runRound, undisturbed } from './round.ts';
+import { createWorld } from './world.ts';
+
+/** `npm run sweep -- --kills N --seed S`: goes on where the sweep of this seed was left. `--round R` repeats one round. */
+const PROJECT = resolve(import.meta.dirname, '../..');
+const KILLS_PER_ROUND = 24;
+const PARALLEL_JOBS = 3;
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '100' },
+    seed: { type: 'string', default: '1' },
+    round: { type: 'string' },
+    state: { type: 'string' },
+    fresh: { type: 'boolean', default: false },
+  },
+});
+const seed = number('seed', values.seed);
+const wanted = number('kills', values.kills);
+const file = resolve(values.state ?? join(PROJECT, '.cache', `sweep-${seed}.json`));
+const startedMs = Date.now();
+
+process.exitCode = (await main()) ? 0 : 1;
+process.exit();
+
+async function main(): Promise<boolean> {
+  if (values.round !== undefined) return isClean(await oneRound(readTally('', seed), number('round', values.round)));
+  let tally = values.fresh ? readTally('', seed) : readTally(file, seed);
+  while (tally.kills < wanted) {
+    tally = await oneRound(tally, tally.rounds);
+    writeTally(file, tally);
+    console.log(`${clock()} seed ${seed}: ${tally.kills} of ${wanted} kills\n${toTable(tally)}`);
+  }
+  console.log(`\n${toTable(tally)}\n\n${toKindTable(tally)}`);
+  for (const failure of tally.failures) console.log(failure);
+  return isClean(tally);
+}
+
+async function oneRound(tally: Tally, round: number): Promise<Tally> {
+  const world = await createWorld(note);
+  const name = `${seed}-${round}`;
+  const kills = killsOfRound(seed, round, KILLS_PER_ROUND);
+  const result = await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
+  const isBad = result.violations.length > 0;
+  const orphans = await world.close(isBad);
+  const next = withRound(tally, result, round, orphans);
+  if (isBad || orphans.length > 0) explain(round, next, isBad ? world.folder : undefined);
+  return next;
+}
+
+function explain(round: number, tally: Tally, folder: string | undefined): void {
+  for (const failure of tally.failures.filter((one) => one.startsWith(`round ${round}:`))) console.log(failure);
+  console.log(`Repeat with: npm run sweep -- --seed ${seed} --round ${round}`);
+  if (folder) console.log(`Its files are kept in ${folder}`);
+}
+
+function isClean({ lost, doubled, orphans, untrue }: Tally): boolean {
+  return lost + doubled + orphans + untrue === 0;
+}
+
+function say(line: string): void {
+  console.log(`${clock()} ${line}`);
+}
+
+/** What the supervisor has to say is of interest only when something went wrong. */
+function note(line: string): void {
+  appendFileSync(join(PROJECT, '.cache', `sweep-${seed}.log`), `${new Date().toISOString()} ${line}\n`);
+}
+
+function clock(): string {
+  return `${((Date.now() - startedMs) / 1000).toFixed(1).padStart(7)} s`;
+}
+
+function number(name: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 0) return value;
+  throw new Error(`--${name} is ${JSON.stringify(text)}: expected a whole number, for example --${name} 7`);
+}

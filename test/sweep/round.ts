@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Done, Verdict, Violation } from './check.ts';
+import { checkRun } from './check.ts';
+import { toText } from './kills.ts';
+import type { Kill } from './kills.ts';
+import { filesIn, isOver, startJob, transcriptBytes } from './run.ts';
+import type { JobRun } from './run.ts';
+import { createSeeded } from './seeded.ts';
+import type { Seeded } from './seeded.ts';
+import type { World } from './world.ts';
+
+export interface RoundOptions {
+  readonly world: World;
+  /** Names the round; its small choices (which worker, how long it stays down) come from it. */
+  readonly name: string;
+  readonly kills: readonly Kill[];
+  /** Jobs kept on their way at once. */
+  readonly parallel: number;
+  readonly say: (line: string) => void;
+}
+
+export interface RoundResult {
+  readonly kills: readonly Done[];
+  /** Kills that found nothing to kill, or a point that nobody came to. */
+  readonly missed: readonly string[];
+  readonly jobs: number;
+  readonly verdicts: readonly Verdict[];
+  readonly violations: readonly Violation[];
+}
+
+/** A job that has not moved for so long, with everything up, never will. */
+const STUCK_MS = 150_000;
+const POINT_WAIT_MS = 20_000;
+const PROGRESS_WAIT_MS = 30_000;
+const LOOK_EVERY_MS = 40;
+
+/** Files that an undisturbed job leaves; throws when even that one is not right. */
+export async function undisturbed(world: World): Promise<Readonly<Record<string, string>>> {
+  await world.bringUp();
+  const run = await startJob(world, 'undisturbed');
+  const problem = await waitUntilOver(world, [run]);
+  if (problem.length > 0) throw new Error(problem.join('\n'));
+  const { violations } = await checkRun({ world, run, kills: [] });
+  if (violations.length > 0) throw new Error(violations.map(({ text }) => text).join('\n'));
+  return filesIn(run.workspace);
+}
+
+/** Kills, one after another, while jobs run; then lets all jobs come to their end and looks at each. */
+export async function runRound(
+  options: RoundOptions,
+  expected: Readonly<Record<string, string>>,
+): Promise<RoundResult> {
+  const round = new Round(options);
+  for (const kill of options.kills) await round.carryOut(kill);
+  return round.finish(expected);
+}
+
+class Round {
+  readonly #options: RoundOptions;
+  readonly #seeded: Seeded;
+  readonly #jobs: JobRun[] = [];
+  readonly #over = new Set<JobRun>();
+  readonly #done: Done[] = [];
+  readonly #missed: string[] = [];
+
+  constructor(options: RoundOptions) {
+    this.#options = options;
+    this.#seeded = createSeeded(`${options.name}/round`);
+  }
+
+  async carryOut(kill: Kill): Promise<void> {
+    const { world, say } = this.#options;
+    await world.bringUp();
+    await this.#fill();
+    if (!kill.isHasty) await this.#waitForProgress();
+    const isHit = kill.kind === 'point' ? await this.#atPoint(kill) : await this.#atMoment(kill);
+    say(`${isHit ? 'killed' : 'missed'}: ${toText(kill)}`);
+    if (!isHit) this.#missed.push(toText(kill));
+    // How long it stays down before somebody notices.
+    if (!(await world.isSupervised())) await sleep(this.#seeded.below(800));
+  }
+
+  async finish(expected: Readonly<Record<string, string>>): Promise<RoundResult> {
+    const { world } = this.#options;
+    await world.bringUp();
+    const stuck = await waitUntilOver(world, this.#jobs);
+    const verdicts: Verdict[] = [];
+    for (const run of this.#jobs) verdicts.push(await checkRun({ world, run, kills: this.#done, expected }));
+    const violations = verdicts.flatMap((verdict) => verdict.violations);
+    return {
+      kills: this.#done,
+      missed: this.#missed,
+      jobs: this.#jobs.length,
+      verdicts,
+      violations: [...stuck.map((text) => ({ kind: 'lost' as const, text })), ...violations],
+    };
+  }
+
+  async #atPoint(kill: Extract<Kill, { kind: 'point' }>): Promise<boolean> {
+    const { world } = this.#options;
+    world.arm(kill.point, kill.nth);
+    const deadline = Date.now() + POINT_WAIT_MS;
+    while (!world.isTaken(kill.point) && Date.now() < deadline) {
+      await this.#fill();
+      await sleep(5);
+    }
+    const isHit = world.disarm(kill.point);
+    if (!isHit) return false;
+    this.#note(toText(kill), kill.point.startsWith('command') || kill.also === 'everything');
+    if (kill.also !== undefined) await world.kill(kill.also, this.#seeded.below);
+    return true;
+  }
+
+  async #atMoment(kill: Extract<Kill, { kind: 'moment' }>): Promise<boolean> {
+    await sleep(kill.afterMs);
+    const atMs = Date.now();
+    const isHit = await this.#options.world.kill(kill.target, this.#seeded.below);
+    if (isHit) this.#note(toText(kill), kill.target === 'everything', atMs);
+    return isHit;
+  }
+
+  #note(what: string, hitsCommands: boolean, atMs = Date.now()): void {
+    this.#done.push({ atMs, what, hitsCommands });
+  }
+
+  /** Keeps the wanted number of jobs on their way. */
+  async #fill(): Promise<void> {
+    const { world, parallel, name } = this.#options;
+    for (const run of this.#jobs) {
+      if (!this.#over.has(run) && (await isOver(world, run))) this.#over.add(run);
+    }
+    while (this.#jobs.length - this.#over.size < parallel) {
+      this.#jobs.push(await startJob(world, `job-${name}-${this.#jobs.length + 1}`));
+    }
+  }
+
+  /** Until something has been recorded since the last kill. */
+  async #waitForProgress(): Promise<void> {
+    const { world } = this.#options;
+    const before = this.#bytes();
+    const deadline = Date.now() + PROGRESS_WAIT_MS;
+    while (this.#bytes() === before && Date.now() < deadline) {
+      await this.#fill();
+      await sleep(LOOK_EVERY_MS);
+    }
+    await world.bringUp();
+  }
+
+  #bytes(): number {
+    return this.#jobs.reduce((sum, run) => sum + transcriptBytes(this.#options.world, run), 0);
+  }
+}
+
+/** Answers which of them do not come to an end. */
+async function waitUntilOver(world: World, runs: readonly JobRun[]): Promise<string[]> {
+  const waiting = new Set(runs);
+  let bytes = -1;
+  for (let movedMs = Date.now(); waiting.size > 0 && Date.now() - movedMs < STUCK_MS; await sleep(200)) {
+    for (const run of waiting) if (await isOver(world, run)) waiting.delete(run);
+    const now = [...waiting].reduce((sum, run) => sum + transcriptBytes(world, run), 0);
+    if (now !== bytes) movedMs = Date.now();
+    bytes = now;
+  }
+  return [...waiting].map(({ runId }) => `run ${runId} has not moved for ${STUCK_MS / 1000} s`);
+}
