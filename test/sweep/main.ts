@@ -6,6 +6,7 @@ import { readTally, toKindTable, toTable, withRound, writeTally } from './report
 import type { Tally } from './report.ts';
 import { runRound, undisturbed } from './round.ts';
 import { createWorld } from './world.ts';
+import type { World } from './world.ts';
 
 /** `npm run sweep -- --kills N --seed S`: goes on where the sweep of this seed was left. `--round R` repeats one round. */
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -25,6 +26,9 @@ const seed = number('seed', values.seed);
 const wanted = number('kills', values.kills);
 const file = resolve(values.state ?? join(PROJECT, '.cache', `sweep-${seed}.json`));
 const startedMs = Date.now();
+let current: World | undefined;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
 
 process.exitCode = (await main()) ? 0 : 1;
 process.exit();
@@ -44,6 +48,7 @@ async function main(): Promise<boolean> {
 
 async function oneRound(tally: Tally, round: number): Promise<Tally> {
   const world = await createWorld(note);
+  current = world;
   const name = `${seed}-${round}`;
   const kills = killsOfRound(seed, round, KILLS_PER_ROUND);
   const result = await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
@@ -52,6 +57,12 @@ async function oneRound(tally: Tally, round: number): Promise<Tally> {
   const next = withRound(tally, result, round, orphans);
   if (isBad || orphans.length > 0) explain(round, next, isBad ? world.folder : undefined);
   return next;
+}
+
+/** Nothing of an interrupted round stays behind; the rounds before it are in the state file. */
+async function stop(): Promise<void> {
+  await current?.close(false);
+  process.exit(130);
 }
 
 function explain(round: number, tally: Tally, folder: string | undefined): void {
