@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Done, Verdict, Violation } from './check.ts';
+import { OWNER_EVENT } from '../../src/store/owner.ts';
+import { readAgents } from './agents.ts';
 import { checkRun } from './check.ts';
+import type { Verdict } from './check.ts';
 import { toText } from './kills.ts';
 import type { Kill } from './kills.ts';
 import { filesIn, isOver, startJob, transcriptBytes } from './run.ts';
 import type { JobRun } from './run.ts';
 import { createSeeded } from './seeded.ts';
 import type { Seeded } from './seeded.ts';
+import type { Done, Violation } from './violation.ts';
 import type { World } from './world.ts';
 
 export interface RoundOptions {
@@ -42,6 +45,9 @@ export async function undisturbed(world: World): Promise<Readonly<Record<string,
   if (problem.length > 0) throw new Error(problem.join('\n'));
   const { violations } = await checkRun({ world, run, kills: [] });
   if (violations.length > 0) throw new Error(violations.map(({ text }) => text).join('\n'));
+  const root = (await readAgents(world, run)).find(({ role }) => role === 'root');
+  const hasContinued = root?.records.some((record) => record.type === 'event' && record.name === OWNER_EVENT);
+  if (!hasContinued) throw new Error('the root of the undisturbed job did not continue as new: lower HISTORY_EVENTS');
   return filesIn(run.workspace);
 }
 

@@ -1,0 +1,91 @@
+import { stubbedIds } from '../../src/model/context.ts';
+import { conversation } from '../../src/store/chain.ts';
+import { toWireMessages } from '../../src/store/messages.ts';
+import type { TranscriptRecord } from '../../src/store/records.ts';
+import { usageOf } from '../../src/store/usage.ts';
+import type { Agent } from './agents.ts';
+import { doubled, untrue } from './violation.ts';
+import type { Done, Violation } from './violation.ts';
+
+/** Promises 3 and 7, and that the transcript says what was really asked. */
+export function requestProblems(agent: Agent, kills: readonly Done[]): Violation[] {
+  return [...replyProblems(agent), ...billProblems(agent, kills), ...replayProblems(agent)];
+}
+
+/** Nothing recorded is recorded twice, or asked for again. */
+function replyProblems({ role, records, lines, served }: Agent): Violation[] {
+  const replies = records.filter((record) => record.type === 'message' && record.role === 'assistant');
+  return replies.flatMap((reply) => {
+    const turn = 'turn' in reply ? reply.turn : 0;
+    const copies = lines.filter((line) => line.includes(`"id":"${reply.id}"`)).length;
+    const later = served.filter((entry) => entry.turn === turn && Date.parse(entry.at) > Date.parse(reply.at));
+    return [
+      ...(copies === 1 ? [] : [doubled(`reply ${turn} of ${role} is there ${copies} times`)]),
+      ...later.map(({ n }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (request ${n})`)),
+    ];
+  });
+}
+
+/** Promise 7: what was served is what was settled, plus the unsettled attempts within their bounds. */
+function billProblems({ role, records, served }: Agent, kills: readonly Done[]): Violation[] {
+  const { own, unsettled } = usageOf(records);
+  const input = sum(
+    served,
+    ({ usage }) => usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens,
+  );
+  const output = sum(served, ({ usage }) => usage.output_tokens);
+  const ownInput = own.inputTokens + own.cacheReadTokens + own.cacheWriteTokens;
+  const mostInput = ownInput + sum(unsettled, (one) => one.inputTokensMax - one.inputTokensMin);
+  const mostOutput = own.outputTokens + sum(unsettled, (one) => one.outputTokensMax - one.outputTokensMin);
+  const isWithin = input >= ownInput && input <= mostInput && output >= own.outputTokens && output <= mostOutput;
+  return [
+    ...(isWithin
+      ? []
+      : [
+          untrue(
+            `the bill of ${role}: served ${input} + ${output}, settled ${ownInput} + ${own.outputTokens}, ` +
+              `at most ${mostInput} + ${mostOutput}`,
+          ),
+        ]),
+    ...unsettledProblems(role, records, kills),
+  ];
+}
+
+/** An agent has one model call at a time: each unsettled attempt needs a kill of its own between it and the next one. */
+function unsettledProblems(role: string, records: readonly TranscriptRecord[], kills: readonly Done[]): Violation[] {
+  const attempts = records.filter((record) => record.type === 'attempt');
+  return usageOf(records).unsettled.flatMap(({ turn, attempt }) => {
+    const index = attempts.findIndex((record) => record.turn === turn && record.attempt === attempt);
+    const from = Date.parse(attempts[index]?.at ?? '');
+    const to = Date.parse(attempts[index + 1]?.at ?? records.at(-1)?.at ?? '');
+    const isExplained = kills.some(({ atMs }) => atMs >= from - CLOCK_MS && atMs <= to);
+    return isExplained ? [] : [untrue(`attempt ${attempt} of turn ${turn} of ${role} is unsettled without a kill`)];
+  });
+}
+
+/** Between a death and the moment it is noted. */
+const CLOCK_MS = 100;
+
+/** The transcript gives, message for message, what the model server received. */
+function replayProblems({ role, records, served }: Agent): Violation[] {
+  const received = new Set(served.map(({ messages }) => JSON.stringify(withoutMarks(messages))));
+  const chain = conversation(records);
+  return chain.flatMap((record, index) => {
+    if (record.type !== 'message' || record.role !== 'assistant') return [];
+    const before = chain.slice(0, index);
+    const sent = JSON.stringify(toWireMessages(before, { stubbed: stubbedIds(before) }));
+    return received.has(sent) ? [] : [untrue(`turn ${record.turn} of ${role} replays to a request that nobody sent`)];
+  });
+}
+
+/** Cache marks move with every request; they are no part of the conversation. */
+function withoutMarks(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMarks);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([name]) => name !== 'cache_control');
+  return Object.fromEntries(kept.map(([name, inner]) => [name, withoutMarks(inner)]));
+}
+
+function sum<T>(list: readonly T[], of: (item: T) => number): number {
+  return list.reduce((total, item) => total + of(item), 0);
+}
