@@ -51,15 +51,17 @@ function billProblems({ role, records, served }: Agent, kills: readonly Done[]):
   ];
 }
 
-/** An agent has one model call at a time: each unsettled attempt needs a kill of its own between it and the next one. */
+/** An agent has one model call at a time: each unsettled attempt needs a kill of its own before the next one. */
 function unsettledProblems(role: string, records: readonly TranscriptRecord[], kills: readonly Done[]): Violation[] {
   const attempts = records.filter((record) => record.type === 'attempt');
+  const unused = new Set(kills);
   return usageOf(records).unsettled.flatMap(({ turn, attempt }) => {
     const index = attempts.findIndex((record) => record.turn === turn && record.attempt === attempt);
     const from = Date.parse(attempts[index]?.at ?? '');
     const to = Date.parse(attempts[index + 1]?.at ?? records.at(-1)?.at ?? '');
-    const isExplained = kills.some(({ atMs }) => atMs >= from - CLOCK_MS && atMs <= to);
-    return isExplained ? [] : [untrue(`attempt ${attempt} of turn ${turn} of ${role} is unsettled without a kill`)];
+    const cause = [...unused].find(({ atMs, untilMs }) => untilMs >= from - CLOCK_MS && atMs <= to);
+    if (cause) unused.delete(cause);
+    return cause ? [] : [untrue(`attempt ${attempt} of turn ${turn} of ${role} is unsettled without a kill`)];
   });
 }
 

@@ -27,7 +27,7 @@ export interface CheckInput {
 /** Everything that must be true of a run that has ended. */
 export async function checkRun(input: CheckInput): Promise<Verdict> {
   const { world, run } = input;
-  const kills = input.kills.filter(({ atMs }) => atMs >= run.startedMs);
+  const kills = input.kills.filter(({ untilMs }) => untilMs >= run.startedMs);
   const agents = await readAgents(world, run);
   const told = agents.flatMap(unknownTold);
   const violations = [

@@ -4,7 +4,7 @@ import { readAgents } from './agents.ts';
 import { checkRun } from './check.ts';
 import type { Verdict } from './check.ts';
 import { toText } from './kills.ts';
-import type { Kill } from './kills.ts';
+import type { Kill, Target } from './kills.ts';
 import { filesIn, isOver, startJob, transcriptBytes } from './run.ts';
 import type { JobRun } from './run.ts';
 import { createSeeded } from './seeded.ts';
@@ -36,6 +36,7 @@ const STUCK_MS = 150_000;
 const POINT_WAIT_MS = 20_000;
 const PROGRESS_WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 40;
+const HEARTBEAT_TIMEOUT_MS = 10_000;
 
 /** Files that an undisturbed job leaves; throws when even that one is not right. */
 export async function undisturbed(world: World): Promise<Readonly<Record<string, string>>> {
@@ -67,6 +68,7 @@ class Round {
   readonly #jobs: JobRun[] = [];
   readonly #over = new Set<JobRun>();
   readonly #done: Done[] = [];
+  #latest: (Omit<Done, 'untilMs'> & { readonly isServer: boolean }) | undefined;
   readonly #missed: string[] = [];
 
   constructor(options: RoundOptions) {
@@ -76,7 +78,7 @@ class Round {
 
   async carryOut(kill: Kill): Promise<void> {
     const { world, say } = this.#options;
-    await world.bringUp();
+    await this.#recover();
     await this.#fill();
     if (!kill.isHasty) await this.#waitForProgress();
     const isHit = kill.kind === 'point' ? await this.#atPoint(kill) : await this.#atMoment(kill);
@@ -88,7 +90,7 @@ class Round {
 
   async finish(expected: Readonly<Record<string, string>>): Promise<RoundResult> {
     const { world } = this.#options;
-    await world.bringUp();
+    await this.#recover();
     const stuck = await waitUntilOver(world, this.#jobs);
     const verdicts: Verdict[] = [];
     for (const run of this.#jobs) verdicts.push(await checkRun({ world, run, kills: this.#done, expected }));
@@ -112,7 +114,7 @@ class Round {
     }
     const isHit = world.disarm(kill.point);
     if (!isHit) return false;
-    this.#note(toText(kill), kill.point.startsWith('command') || kill.also === 'everything');
+    this.#note(kill, kill.also, Date.now());
     if (kill.also !== undefined) await world.kill(kill.also, this.#seeded.below);
     return true;
   }
@@ -121,12 +123,26 @@ class Round {
     await sleep(kill.afterMs);
     const atMs = Date.now();
     const isHit = await this.#options.world.kill(kill.target, this.#seeded.below);
-    if (isHit) this.#note(toText(kill), kill.target === 'everything', atMs);
+    if (isHit) this.#note(kill, kill.target, atMs);
     return isHit;
   }
 
-  #note(what: string, hitsCommands: boolean, atMs = Date.now()): void {
-    this.#done.push({ atMs, what, hitsCommands });
+  #note(kill: Kill, target: Target | undefined, atMs: number): void {
+    const isCommand = kill.kind === 'point' && kill.point.startsWith('command');
+    const hitsCommands = isCommand || target === 'everything';
+    this.#latest = { atMs, what: toText(kill), hitsCommands, isServer: target === 'server' };
+  }
+
+  /**
+   * Brings everything up. Until then the kill may cost attempts that began after it: a new supervisor ends the workers
+   * that the old one left, and what ran on while the server was away is given up when its heartbeats are missed.
+   */
+  async #recover(): Promise<void> {
+    await this.#options.world.bringUp();
+    if (this.#latest === undefined) return;
+    const { isServer, ...done } = this.#latest;
+    this.#done.push({ ...done, untilMs: Date.now() + (isServer ? HEARTBEAT_TIMEOUT_MS : 0) });
+    this.#latest = undefined;
   }
 
   /** Keeps the wanted number of jobs on their way. */

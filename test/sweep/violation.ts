@@ -7,6 +7,8 @@ export interface Violation {
 /** A kill that happened. */
 export interface Done {
   readonly atMs: number;
+  /** Until then what was running may still have been lost by it; see `Round`. */
+  readonly untilMs: number;
   readonly what: string;
   /** Whether supervisors of shell commands were among the victims. */
   readonly hitsCommands: boolean;
