@@ -39,6 +39,16 @@ export function everyPointOnce(seed: number, moments: number): Kill[] {
   return seeded.shuffled([...alone, ...atMoments(seeded, moments)]).map((kill) => ({ ...kill, isHasty: true }));
 }
 
+/** A death at each of the points named, in this order. */
+export function killsAt(seed: number, names: readonly string[]): Kill[] {
+  const seeded = createSeeded(`${seed}/points named`);
+  return names.map((name) => {
+    const point = CRASH_POINTS.find((known) => known === name);
+    if (point === undefined) throw new Error(`There is no crash point ${name}. There are: ${CRASH_POINTS.join(', ')}.`);
+    return { ...atPoint(seeded, point), also: undefined };
+  });
+}
+
 export function toText(kill: Kill): string {
   if (kill.kind === 'moment') return `${kill.target} after ${kill.afterMs} ms`;
   return `${kill.point}, time ${kill.nth}${kill.also === undefined ? '' : `, then ${kill.also}`}`;

@@ -1,14 +1,15 @@
 import { appendFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { killsOfRound } from './kills.ts';
-import { readTally, toKindTable, toTable, withRound, writeTally } from './report.ts';
+import { killsAt, killsOfRound } from './kills.ts';
+import { emptyTally, readTally, toKindTable, toTable, withRound, writeTally } from './report.ts';
 import type { Tally } from './report.ts';
 import { runRound, undisturbed } from './round.ts';
 import { createWorld } from './world.ts';
 import type { World } from './world.ts';
 
-/** `npm run sweep -- --kills N --seed S`: goes on where the sweep of this seed was left. `--round R` repeats one round. */
+/** `npm run sweep -- --kills N --seed S`: goes on where the sweep of this seed was left. `--round R` repeats one round,
+ * `--at effect.after,meta.before` dies at these points only. */
 const PROJECT = resolve(import.meta.dirname, '../..');
 const KILLS_PER_ROUND = 24;
 const PARALLEL_JOBS = 3;
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     round: { type: 'string' },
+    at: { type: 'string' },
     state: { type: 'string' },
     fresh: { type: 'boolean', default: false },
   },
@@ -34,8 +36,9 @@ process.exitCode = (await main()) ? 0 : 1;
 process.exit();
 
 async function main(): Promise<boolean> {
-  if (values.round !== undefined) return isClean(await oneRound(readTally('', seed), number('round', values.round)));
-  let tally = values.fresh ? readTally('', seed) : readTally(file, seed);
+  if (values.at !== undefined) return isClean(await oneRound(emptyTally(seed), 0));
+  if (values.round !== undefined) return isClean(await oneRound(emptyTally(seed), number('round', values.round)));
+  let tally = values.fresh ? emptyTally(seed) : readTally(file, seed);
   while (tally.kills < wanted) {
     tally = await oneRound(tally, tally.rounds);
     writeTally(file, tally);
@@ -50,7 +53,7 @@ async function oneRound(tally: Tally, round: number): Promise<Tally> {
   const world = await createWorld(note);
   current = world;
   const name = `${seed}-${round}`;
-  const kills = killsOfRound(seed, round, KILLS_PER_ROUND);
+  const kills = values.at ? killsAt(seed, values.at.split(',')) : killsOfRound(seed, round, KILLS_PER_ROUND);
   const result = await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
   const isBad = result.violations.length > 0;
   const orphans = await world.close(isBad);
