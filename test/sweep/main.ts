@@ -30,7 +30,11 @@ const file = resolve(values.state ?? join(PROJECT, '.cache', `sweep-${seed}.json
 const startedMs = Date.now();
 let current: World | undefined;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // Vite's own would end this process before the world is gone.
+  process.removeAllListeners(signal);
+  process.once(signal, () => void stop());
+}
 
 process.exitCode = (await main()) ? 0 : 1;
 process.exit();
