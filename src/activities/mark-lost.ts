@@ -4,6 +4,7 @@ import { agentFolder, scratchFolder } from '../effects/journal.ts';
 import { endJobsOf } from '../jobs/cancel-job.ts';
 import type { AgentRef } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
+import { metaFromRecords, writeMeta } from '../store/meta.ts';
 import { recordId } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
 import type { Transcript } from '../store/transcript.ts';
@@ -13,7 +14,8 @@ import { endOf, writeEnd } from './terminal-record.ts';
 /** Ends an agent in the place of its workflow, which the server closed without its last words (terminated). */
 export async function markLost(deps: ActivityDeps, ref: AgentRef, error: string): Promise<void> {
   const transcript = await openCached(transcriptFile(deps.home, ref));
-  if (endOf(transcript, ref)) return;
+  // Whoever wrote it may have died before the meta file said so.
+  if (endOf(transcript, ref)) return writeMeta(deps.home, ref, metaFromRecords(transcript.records));
   await endJobsOf(agentFolder(deps.home, ref));
   await rm(scratchFolder(deps.home, ref), { recursive: true, force: true });
   await awaitSettled(transcript);
