@@ -1,18 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { runFolder } from '../../src/store/layout.ts';
 import { usageOf } from '../../src/store/usage.ts';
 import { folderState } from '../helpers/folder-state.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
+import { openLine } from '../helpers/line.ts';
+import type { Line } from '../helpers/line.ts';
 import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
-/** The open polls of a stopped worker swallow tasks, each for ten seconds, until the server gives them up. */
-const LONG_MS = 150_000;
+const LONG_MS = 90_000;
 
 const PRELOAD = `--import=${join(import.meta.dirname, '../helpers/stop-at.mjs')}`;
 
@@ -47,14 +48,19 @@ const short = toScriptPrompt([{ calls: [{ name: 'read', input: { file_path: 'a.t
 
 describe('promise 2: a worker that was stopped past the time-out and goes on', () => {
   let harness: Harness;
+  let line: Line;
   let stopped: Worker;
 
   beforeEach(async () => {
     harness = await createHarness({ workers: 0 });
+    line = await openLine(inject('temporalAddress'));
     await harness.write('a.txt', 'one\ntwo\n');
   }, 60_000);
 
-  afterEach(() => harness.close());
+  afterEach(async () => {
+    await harness.close();
+    await line.close();
+  });
 
   it(
     'in model calls, a command and an edit writes nothing but what it has spent, and does nothing',
@@ -114,11 +120,14 @@ describe('promise 2: a worker that was stopped past the time-out and goes on', (
 
   async function startWorkerThatStops(stopAt: string): Promise<void> {
     const STOP_MARK = join(harness.workspace, '../stopped');
-    stopped = await harness.startWorker({ NODE_OPTIONS: PRELOAD, STOP_AT: stopAt, STOP_MARK });
+    const TEMPORAL_ADDRESS = line.address;
+    stopped = await harness.startWorker({ NODE_OPTIONS: PRELOAD, STOP_AT: stopAt, STOP_MARK, TEMPORAL_ADDRESS });
   }
 
+  /** Cuts its line, too: the open polls of a stopped worker swallow tasks for a minute, which only takes time. */
   async function isStopped(): Promise<void> {
     await waitFor('the worker to stop', () => existsSync(join(harness.workspace, '../stopped')));
+    line.cut();
   }
 
   /** Its end is graceful: when it is gone, everything that it would ever do is done. */
