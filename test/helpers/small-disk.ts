@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -34,8 +34,8 @@ export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
 }
 
-/** Writes until nothing more fits. */
-export function fill(folder: string): void {
+/** Writes until nothing more fits, then gives some bytes back. */
+export function fill(folder: string, leaveBytes = 0): void {
   const file = openSync(fillerOf(folder), 'a');
   const page = Buffer.alloc(4096);
   try {
@@ -44,6 +44,7 @@ export function fill(folder: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
   } finally {
     closeSync(file);
+    truncateSync(fillerOf(folder), statSync(fillerOf(folder)).size - leaveBytes);
   }
 }
 

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cancelJob, endJobsOf, listOpenJobs } from '../../src/jobs/cancel-job.ts';
 import { claimJob, jobFiles } from '../../src/jobs/job-folder.ts';
+import { fileURLToPath } from 'node:url';
 import { DEFAULT_CAPS } from '../../src/jobs/start-or-attach.ts';
 import { BWRAP, eventually, openJobBench, supervisorPid, survivors } from './job-bench.ts';
+import { buildPrograms } from './supervisor-program.ts';
 
 const MODES = [
   ['bubblewrap', 'workspace-write'],
@@ -77,6 +79,22 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     const { exit } = await bench.start('yes | head -c 100G', { timeoutMs: 1_000, caps });
     expect(exit.timedOut).toBe(true);
     expect(Date.now() - startedAt).toBeLessThan(6_000);
+  });
+
+  it.skipIf(isMissing)('a clock that is set back gives it no more time', async () => {
+    const program = fileURLToPath(new URL('./clock-back-supervisor.ts', import.meta.url));
+    const { supervisor } = await buildPrograms({ supervisor: program });
+    const startedAt = performance.now();
+    const { exit } = await bench.start('sleep 60', { timeoutMs: 1_500, supervisorPath: supervisor });
+    expect(exit.timedOut).toBe(true);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  it.skipIf(isMissing)('a store that is full ends the waiting, not the command', async () => {
+    const folder = bench.newCall();
+    const check = () => Promise.reject(new Error('disk full'));
+    await expect(bench.start('sleep 4; echo done', { folder, check })).rejects.toThrow('disk full');
+    expect(await bench.text('ignored', { folder })).toBe('done\nexit code: 0');
   });
 
   it.skipIf(isMissing)('attempts at the same time and afterwards run it once and get the same answer', async () => {

@@ -41,6 +41,7 @@ describe('a doubt is settled by the server', () => {
       false,
       /attempt 2 of turn 1 may not write: attempt 3/,
     ],
+    ['a process that slept', claim([session(), user({})], { hasSlept: true }), false, /it slept/],
     ['a turn that is over', claim(beyond), false, /run-1 may not write turn 1: the conversation has reached turn 2/],
   ])('%s', async (_, given, newOwner, message) => {
     expect(await mayWrite(given, () => Promise.resolve(true))).toEqual({ newOwner });

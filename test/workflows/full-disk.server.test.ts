@@ -48,6 +48,18 @@ describe.skipIf(problem !== undefined)(`while errand’s disk is full (${problem
     await expectOnce(run);
   }, 120_000);
 
+  it('promise 3: nearly full, it is not asked for answers that it could not store', async () => {
+    const read = { calls: [{ name: 'read', input: { file_path: 'a.txt' } }], fault: { delayMs: 3_000 } };
+    const run = await harness.run(toScriptPrompt([read, { text: 'done' }], 'nearly full'));
+    await waitFor('the question to be sent', () => harness.simulator.ledger().length === 1);
+    fill(harness.home, 256 * 1024);
+    expect(await waitingFor(run)).toMatch(/^store not available: disk full since/);
+    expect(harness.simulator.ledger()).toHaveLength(1);
+    makeRoom(harness.home);
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
+    expect(harness.simulator.ledger()).toHaveLength(2);
+  }, 120_000);
+
   it('read-only, it is waited for as well', async () => {
     const run = await heldRun();
     await release(harness, 'disk');
@@ -71,7 +83,9 @@ describe.skipIf(problem !== undefined)(`while errand’s disk is full (${problem
     const ending = await awaitResult(harness.client, run.runId);
     expect(ending.status).toBe('failed');
     expect(ending.error).toMatch(/^Store\.Unavailable: gave up after \d s of trouble \(limits\.outageMs\): disk full/);
-    expect((await harness.records(run)).at(-1)).toMatchObject({ type: 'end', status: 'failed', error: ending.error });
+    // At the turn whose command it was: the next question would only have waited as long again.
+    const end = { type: 'end', status: 'failed', turns: 1, error: ending.error };
+    expect((await harness.records(run)).at(-1)).toMatchObject(end);
   }, 120_000);
 
   async function heldRun(outageMs?: number): Promise<Run> {
