@@ -23,6 +23,8 @@ import { ERRAND_VERSION } from './version.ts';
 const MAX_CACHED_WORKFLOWS = 200;
 /** Below the activities' heartbeat time-out, so that a cancellation is felt within about two seconds. */
 const HEARTBEAT_THROTTLE_MS = 2_000;
+/** gRPC's own pauses grow to two minutes, in which the fence could not ask a server that is back. */
+const RECONNECT = { 'grpc.max_reconnect_backoff_ms': 3_000 };
 /** Time for open model calls to finish on SIGTERM; what is left is handed over by its retry. */
 const SHUTDOWN_GRACE_MS = 15_000;
 
@@ -85,7 +87,7 @@ async function createWorker(config: Config, connection: NativeConnection, deps: 
 }
 
 async function createDeps(config: Config, shutdown: AbortSignal): Promise<ActivityDeps> {
-  const connection = await Connection.connect(connectionOptions(config));
+  const connection = await Connection.connect({ ...connectionOptions(config), channelArgs: RECONNECT });
   const client = new Client({ connection, namespace: config.temporal.namespace.value });
   const { clusterId } = await client.workflowService.getClusterInfo({});
   return {

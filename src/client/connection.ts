@@ -16,6 +16,9 @@ export interface TemporalClient {
 
 const CONNECT_TIMEOUT_MS = 5000;
 
+/** gRPC's own pauses grow to two minutes, in which a server that is back would still count as away. */
+const RECONNECT = { 'grpc.max_reconnect_backoff_ms': 3000 };
+
 /** Connects to the server of the settings; `address` tells where the embedded one is. */
 export async function connect(settings: TemporalSettings, address = settings.address.value): Promise<TemporalClient> {
   if (address === undefined)
@@ -39,7 +42,8 @@ const UNREACHABLE_CODES: ReadonlySet<number> = new Set([14, 4, 1]);
 
 async function openConnection(settings: TemporalSettings, address: string): Promise<Connection> {
   // The profile's options are the worker's; the client takes the same names.
-  const options = { ...settings.connection, address, connectTimeout: CONNECT_TIMEOUT_MS } as ConnectionOptions;
+  const own = { address, connectTimeout: CONNECT_TIMEOUT_MS, channelArgs: RECONNECT };
+  const options = { ...settings.connection, ...own } as ConnectionOptions;
   try {
     return await Connection.connect(options);
   } catch (error) {
