@@ -8,8 +8,8 @@ export interface WorkflowWorkerOptions {
   readonly taskQueue: string;
   /** Stand in for the real ones; may answer anything. */
   readonly activities: { readonly [Name in keyof Activities]?: (...args: Parameters<Activities[Name]>) => unknown };
-  /** Workflow code other than the one that is built. */
-  readonly code?: string;
+  /** Workflow code other than the one that is built; null: activities alone. */
+  readonly code?: string | null;
 }
 
 /** Runs the built workflow code in this process, with other activities, while `work` does something with it. */
@@ -20,7 +20,9 @@ export async function withWorkflowWorker<T>(options: WorkflowWorkerOptions, work
     connection,
     taskQueue: options.taskQueue,
     activities: { ...options.activities },
-    workflowBundle: options.code === undefined ? { codePath: BUILT_BUNDLE } : { code: options.code },
+    ...(options.code !== null && {
+      workflowBundle: options.code === undefined ? { codePath: BUILT_BUNDLE } : { code: options.code },
+    }),
     workflowFailureErrorTypes: { '*': [...WORKFLOW_BUGS] },
     stickyQueueScheduleToStartTimeout: 500,
   });

@@ -114,6 +114,37 @@ describe('a history that does not fit the code', () => {
   });
 });
 
+describe('a cancel that comes with the last activity before a continue-as-new', () => {
+  it('promise 5: ends the run instead of being dropped with it', async () => {
+    const taskQueue = `broken-${randomUUID()}`;
+    let answer: (reply: unknown) => void = () => {};
+    const reply = new Promise((resolve) => (answer = resolve));
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    const fakes = { callModel: () => (asked(), reply), closeAgent: (input: CloseInput) => closing([], input) };
+    await withWorkflowWorker({ taskQueue, activities: fakesWith(fakes), code: null }, async () => {
+      const change = { limits: { maxTurns: 5, timeoutMs: 600_000, outageMs: 600_000, historyEvents: 1 } };
+      const handle = await withWorkflowWorker({ taskQueue, activities: {} }, async () => {
+        const started = await start(taskQueue, change);
+        await isAsked;
+        return started;
+      });
+      // With no worker there to hear either of them, both come in one task.
+      answer({ ...REPLY, next: 'continue' });
+      await waitFor('the answer to be recorded', async () => (await countOf(handle, 'activityTaskCompleted')) === 2);
+      await handle.cancel();
+      await withWorkflowWorker({ taskQueue, activities: {} }, () => handle.result().catch(() => undefined));
+      expect((await handle.describe()).status.name).toBe('CANCELLED');
+      expect(await countOf(handle, 'workflowExecutionContinuedAsNew')).toBe(0);
+    });
+  });
+});
+
+async function countOf(handle: WorkflowHandle, name: 'activityTaskCompleted' | 'workflowExecutionContinuedAsNew') {
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).filter((event) => event[`${name}EventAttributes`]).length;
+}
+
 describe('an input of a newer version', () => {
   const newer = AGENT_INPUT_VERSION + 1;
 

@@ -111,6 +111,18 @@ describe('what comes while a run continues as new', () => {
     await run.handle.cancel();
     expect(await awaitResult(harness.client, run.runId)).toMatchObject({ status: 'cancelled' });
   });
+
+  it('promise 8: a message that comes with the last words is refused, not taken and lost', async () => {
+    const steps = [search, { text: 'last words', fault: { delayMs: 2_500 } }];
+    const run = await harness.run(toScriptPrompt(steps, 'last words'), { maxTurns: 1 });
+    await waitFor('the last question', async () => (await queryStatus(harness.client, run.runId)).turn === 2);
+    expect(await steer(harness.client, run.runId, 'too late')).toMatchObject({
+      done: false,
+      reason: expect.stringContaining('use errand continue') as string,
+    });
+    expect(await run.result()).toMatchObject({ status: 'max_turns' });
+    expect(await heard(run)).toEqual([]);
+  });
 });
 
 describe('a child that continues as new', () => {
