@@ -2,9 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { killsAt, killsOfRound } from './kills.ts';
+import type { Kill } from './kills.ts';
 import { emptyTally, readTally, toKindTable, toTable, withRound, writeTally } from './report.ts';
 import type { Tally } from './report.ts';
 import { runRound, undisturbed } from './round.ts';
+import type { RoundResult } from './round.ts';
 import { createWorld } from './world.ts';
 import type { World } from './world.ts';
 
@@ -58,12 +60,26 @@ async function oneRound(tally: Tally, round: number): Promise<Tally> {
   current = world;
   const name = `${seed}-${round}`;
   const kills = values.at ? killsAt(seed, values.at.split(',')) : killsOfRound(seed, round, KILLS_PER_ROUND);
-  const result = await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
+  const result = await playRound(world, { name, kills });
   const isBad = result.violations.length > 0;
   const orphans = await world.close(isBad);
   const next = withRound(tally, result, round, orphans);
   if (isBad || orphans.length > 0) explain(round, next, isBad ? world.folder : undefined);
   return next;
+}
+
+/** Trouble of the sweep itself ends it, with the world closed and its files kept. */
+async function playRound(
+  world: World,
+  { name, kills }: { name: string; kills: readonly Kill[] },
+): Promise<RoundResult> {
+  try {
+    return await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
+  } catch (error) {
+    await world.close(true);
+    console.log(`Round ${name} could not be played to its end; its files are kept in ${world.folder}`);
+    throw error;
+  }
 }
 
 /** Nothing of an interrupted round stays behind; the rounds before it are in the state file. */
