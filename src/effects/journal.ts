@@ -1,5 +1,6 @@
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createOnce, makeFolder, readStored, replaceWhole, STORED_VERSION } from '../jobs/durable-file.ts';
+import { createOnce, makeFolder, placeOnce, readStored, replaceWhole, STORED_VERSION } from '../jobs/durable-file.ts';
 import type { ProcessIdentity } from '../jobs/process-identity.ts';
 import type { AgentRef } from '../protocol.ts';
 import type { ToolResult } from '../tools/tool.ts';
@@ -29,6 +30,8 @@ export interface CallJournal {
   kept(): Promise<ToolResult | undefined>;
   /** Keeps a result; answers the one that was kept first. */
   keep(result: ToolResult): Promise<ToolResult>;
+  /** The same for a call that only looked: after a power cut it may have to look again. */
+  keepMemo(result: ToolResult): Promise<ToolResult>;
   /** Takes the call if nobody has it; else says who has. */
   claim(owner: ClaimOwner): Promise<{ readonly fresh: boolean; readonly previous?: ClaimOwner }>;
   /** Takes the call from another attempt; only after the server has said that this one is current. */
@@ -66,6 +69,11 @@ export function openCallJournal(folder: string): CallJournal {
     keep: async (result) => {
       await makeFolder(folder);
       if (await createOnce(file('result'), stored(result))) return result;
+      return (await kept()) ?? result;
+    },
+    keepMemo: async (result) => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      if (await placeOnce(file('result'), stored(result))) return result;
       return (await kept()) ?? result;
     },
     claim: async (owner) => {

@@ -57,7 +57,7 @@ async function runOnce(run: CallRun): Promise<ToolResult> {
   const capped = await withinCap(result, run.context);
   await run.confirmAwake?.();
   crashPoint('keep.before');
-  const first = await run.journal.keep(capped);
+  const first = await (run.tool.effect === 'none' ? run.journal.keepMemo(capped) : run.journal.keep(capped));
   crashPoint('keep.after');
   return first;
 }

@@ -7,6 +7,13 @@ import { dirname, join } from 'node:path';
  * rename, never replaces; unlike an O_EXCL write, a crash never leaves half a file under the final name.
  */
 export async function createOnce(path: string, text: string): Promise<boolean> {
+  const isNew = await placeOnce(path, text);
+  if (isNew) await flushFolder(dirname(path));
+  return isNew;
+}
+
+/** Like `createOnce`, but a power cut may forget the file as a whole: for what can be made again. */
+export async function placeOnce(path: string, text: string): Promise<boolean> {
   const draft = await writeDraft(path, text);
   try {
     await link(draft, path);
@@ -16,7 +23,6 @@ export async function createOnce(path: string, text: string): Promise<boolean> {
   } finally {
     await rm(draft, { force: true });
   }
-  await flushFolder(dirname(path));
   return true;
 }
 
