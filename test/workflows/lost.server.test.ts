@@ -9,9 +9,12 @@ import type { Harness, Run } from '../helpers/harness.ts';
 import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
+/** A command that no other test process on this machine runs. */
+const long = (seconds: number) => `sleep ${seconds}.${process.pid}`;
+
 const sleeper = (seconds: number) =>
   toScriptPrompt(
-    [{ calls: [{ name: 'bash', input: { command: `echo begun; sleep ${seconds}`, timeout_ms: 900_000 } }] }],
+    [{ calls: [{ name: 'bash', input: { command: `echo begun; ${long(seconds)}`, timeout_ms: 900_000 } }] }],
     'sleeper',
   );
 
@@ -36,23 +39,28 @@ describe('promise 6: a terminated agent gets its ending', () => {
 
   it('a root in a command: the command is gone, the ending is written once, by whichever worker', async () => {
     const run = await harness.run(sleeper(601));
-    await waitFor('the command to run', () => processesIn('sleep 601').length > 0);
+    await waitFor('the command to run', () => processesIn(long(601)).length > 0);
     await run.handle.terminate('by hand');
     const [root] = await whenAllEnded(harness, run);
     expect(root).toMatchObject({ status: 'lost', error: 'terminated', turns: 1 });
-    expect(processesIn('sleep 601')).toEqual([]);
+    expect(processesIn(long(601))).toEqual([]);
     expect(await endsOf(harness, run, run.runId)).toMatchObject([{ status: 'lost' }]);
   }, 90_000);
 
   it('a root above others: those below are cancelled, also one that has continued as new, and are in its bill', async () => {
-    const children = [task('sleeps for ten minutes', sleeper(602)), task('continues as new again', endless)];
+    const children = [
+      task('sleeps for ten minutes', sleeper(602)),
+      task('continues as new again', endless),
+      task('waits for a silent model', silent),
+    ];
     const run = await harness.run(toScriptPrompt([{ calls: children }], 'above'), { historyEvents: 40, maxTurns: 500 });
-    await waitFor('the command to run', () => processesIn('sleep 602').length > 0);
+    await waitFor('the command to run', () => processesIn(long(602)).length > 0);
     await waitFor('a child to have continued as new', () => hasContinued(harness, run), 60_000);
+    await waitFor('the silent call to be open', () => hasOpenRequest(harness, 'silent'));
     await run.handle.terminate('by hand');
     const agents = await whenAllEnded(harness, run);
-    expect(agents.map(({ status }) => status)).toEqual(['lost', 'cancelled', 'cancelled']);
-    expect(processesIn('sleep 602')).toEqual([]);
+    expect(agents.map(({ status }) => status)).toEqual(['lost', 'cancelled', 'cancelled', 'cancelled']);
+    expect(processesIn(long(602))).toEqual([]);
     for (const { workflowId, depth } of agents) {
       const { status } = await harness.client.workflow.getHandle(workflowId).describe();
       expect(status.name).toBe(depth === 0 ? 'TERMINATED' : 'CANCELLED');
@@ -78,11 +86,11 @@ describe('promise 6: a terminated agent gets its ending', () => {
     const run = await harness.run(
       toScriptPrompt([{ calls: [task('sleeps for ten minutes', sleeper(603))] }, { text: 'went on' }], 'above sleeper'),
     );
-    await waitFor('the command to run', () => processesIn('sleep 603').length > 0);
+    await waitFor('the command to run', () => processesIn(long(603)).length > 0);
     const { agents } = await listAgents(harness.home, run.stem);
     await run.child(agents[1]?.agentId ?? '').terminate('by hand');
     await waitFor('the parent to ask again', async () => (await turnsAsked(harness, run, run.runId)).includes(2));
-    expect(processesIn('sleep 603')).toEqual([]);
+    expect(processesIn(long(603))).toEqual([]);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'went on' });
   }, 90_000);
 });
@@ -109,8 +117,13 @@ async function hasContinued(harness: Harness, run: Run): Promise<boolean> {
 async function childInTurn(harness: Harness, run: Run, turn: number): Promise<string | undefined> {
   const child = (await listAgents(harness.home, run.stem)).agents[1]?.agentId;
   if (child === undefined || !(await turnsAsked(harness, run, child)).includes(turn)) return undefined;
-  const isStreaming = harness.simulator.ledger().some((entry) => entry.outcome === 'open' && entry.turn === turn);
-  return isStreaming ? child : undefined;
+  return hasOpenRequest(harness, 'silent') ? child : undefined;
+}
+
+function hasOpenRequest(harness: Harness, word: string): boolean {
+  return harness.simulator
+    .ledger()
+    .some(({ outcome, turn, messages }) => outcome === 'open' && turn === 2 && JSON.stringify(messages).includes(word));
 }
 
 async function turnsAsked(harness: Harness, run: Run, agentId: string): Promise<readonly number[]> {
