@@ -9,6 +9,7 @@ import { filesIn, isOver, startJob, transcriptBytes } from './run.ts';
 import type { JobRun } from './run.ts';
 import { createSeeded } from './seeded.ts';
 import type { Seeded } from './seeded.ts';
+import { lost, orphan } from './violation.ts';
 import type { Done, Violation } from './violation.ts';
 import type { World } from './world.ts';
 
@@ -70,6 +71,7 @@ class Round {
   readonly #done: Done[] = [];
   #latest: (Omit<Done, 'untilMs'> & { readonly isServer: boolean }) | undefined;
   readonly #missed: string[] = [];
+  readonly #strays = new Set<number>();
 
   constructor(options: RoundOptions) {
     this.#options = options;
@@ -100,7 +102,7 @@ class Round {
       missed: this.#missed,
       jobs: this.#jobs.length,
       verdicts,
-      violations: [...stuck.map((text) => ({ kind: 'lost' as const, text })), ...violations],
+      violations: [...stuck.map(lost), ...[...this.#strays].map(toStray), ...violations],
     };
   }
 
@@ -141,6 +143,7 @@ class Round {
     await this.#options.world.bringUp();
     if (this.#latest === undefined) return;
     const { isServer, ...done } = this.#latest;
+    for (const pid of await this.#options.world.strays()) this.#strays.add(pid);
     this.#done.push({ ...done, untilMs: Date.now() + (isServer ? HEARTBEAT_TIMEOUT_MS : 0) });
     this.#latest = undefined;
   }
@@ -171,6 +174,10 @@ class Round {
   #bytes(): number {
     return this.#jobs.reduce((sum, run) => sum + transcriptBytes(this.#options.world, run), 0);
   }
+}
+
+function toStray(pid: number): Violation {
+  return orphan(`worker ${pid} ran on without a supervisor`);
 }
 
 /** Answers which of them do not come to an end. */

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/client.ts';
 import type { TemporalClient } from '../../src/client.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -108,6 +109,15 @@ export class World {
     return existsSync(file) ? statSync(file).size : 0;
   }
 
+  /** Workers that nobody supervises. One that was started this moment may not be written down yet: looked at twice. */
+  async strays(): Promise<number[]> {
+    const first = await this.#unsupervised();
+    if (first.length === 0) return [];
+    await sleep(1_000);
+    const second = await this.#unsupervised();
+    return first.filter((pid) => second.includes(pid));
+  }
+
   /** Stops everything; answers what is still there then. The folder is kept when `keep` says so. */
   async close(keep: boolean): Promise<string[]> {
     await this.#temporal?.close();
@@ -127,6 +137,12 @@ export class World {
       server: instances.flatMap(({ temporal }) => there(temporal?.pid)),
       workers: instances.flatMap(({ workers }) => workers.flatMap(({ pid }) => there(pid))),
     };
+  }
+
+  async #unsupervised(): Promise<number[]> {
+    const running = processesOf(this.folder).filter(({ command }) => /dist\/worker\.js$/.test(command));
+    const { workers } = await this.#pids();
+    return running.map(({ pid }) => pid).filter((pid) => !workers.includes(pid));
   }
 
   #jobSupervisors(): number[] {
