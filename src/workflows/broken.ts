@@ -1,5 +1,5 @@
 import { TemporalFailure } from '@temporalio/common';
-import { CancellationScope, ContinueAsNew, DeterminismViolationError, log } from '@temporalio/workflow';
+import { CancellationScope, ContinueAsNew, DeterminismViolationError } from '@temporalio/workflow';
 import { agentFailed, rootCauseOf } from '../failures.ts';
 import type { AgentInput } from '../protocol.ts';
 import { activities, closeOptions } from './proxies.ts';
@@ -36,13 +36,4 @@ export async function endBroken(input: AgentInput, bug: unknown): Promise<never>
     activities.closeAgent.executeWithOptions(closeOptions(), [request]),
   );
   throw agentFailed({ ...result, error });
-}
-
-/** What is only there to be looked at must not keep an agent from its end. */
-export function showAnyway(show: () => void): void {
-  try {
-    show();
-  } catch (error) {
-    log.warn('the state of the agent could not be shown', { error });
-  }
 }

@@ -10,7 +10,6 @@ import { agentFailed, isRejection, rootCauseOf } from '../failures.ts';
 import type { AgentInput, AgentResult } from '../protocol.ts';
 import { atLimit } from './agent.ts';
 import type { AgentSteps, Ending } from './agent.ts';
-import { showAnyway } from './broken.ts';
 import { activities, closeOptions } from './proxies.ts';
 import { showDetails } from './state.ts';
 import type { LiveState } from './state.ts';
@@ -94,8 +93,8 @@ async function lastWords(state: LiveState, steps: AgentSteps): Promise<Ending> {
 async function close(input: AgentInput, state: LiveState, { status, turn, error }: Ending): Promise<AgentResult> {
   state.isEnding = true;
   state.status = status;
-  showAnyway(() => showDetails(state));
-  showAnyway(() => state.attributes.update(state.snapshot()));
+  showDetails(state);
+  state.attributes.update(state.snapshot());
   const request = {
     ref: state.ref,
     status,
