@@ -18,6 +18,8 @@ export const FAILURES = {
   agentFailed: 'Agent.Failed',
   /** The agent was never started: its input breaks a rule. */
   agentRejected: 'Agent.Rejected',
+  /** The transcript has the agent's terminal record: nothing more is done; details: [AgentEnd]. */
+  agentEnded: 'Agent.Ended',
   /** Another attempt has taken over; this one wrote nothing and did nothing. */
   attemptStale: 'Attempt.Stale',
   inputInvalid: 'Input.Invalid',
@@ -63,6 +65,29 @@ export function agentFailed(result: AgentResult): ApplicationFailure {
 /** The agent breaks a rule and is not started: nothing was written. */
 export function agentRejected(reason: string): ApplicationFailure {
   return ApplicationFailure.create({ type: FAILURES.agentRejected, message: reason, nonRetryable: true });
+}
+
+/** How an agent ended, as its transcript has it. */
+export interface AgentEnd {
+  readonly status: AgentStatus;
+  readonly error?: string;
+}
+
+/** For an agent whose history is behind its transcript, which says that it has ended: the workflow closes with that. */
+export function agentEnded(end: AgentEnd): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: FAILURES.agentEnded,
+    message: `the agent has ended before: ${end.status}`,
+    nonRetryable: true,
+    details: [end],
+  });
+}
+
+/** The recorded end that an activity's failure reports, if it does. */
+export function endOfFailure(error: unknown): AgentEnd | undefined {
+  const root = deepest(error);
+  if (!(root instanceof ApplicationFailure) || root.type !== FAILURES.agentEnded) return undefined;
+  return root.details?.[0] as AgentEnd | undefined;
 }
 
 /** For an attempt that is no longer the current one. */

@@ -68,6 +68,8 @@ export interface TraceContext {
 export interface ParentRef {
   readonly agentId: string;
   readonly callId: string;
+  /** Branch in which the parent waits; missing means the first. */
+  readonly branch?: string;
 }
 
 /**
@@ -237,6 +239,20 @@ export interface CloseInput {
   /** Present when the transcript may have no first record yet: an agent that was stopped while it opened. */
   readonly unopened?: AgentInput;
 }
+
+/** A `task` call whose child could not be started because the server knows a workflow of that id. */
+export interface SettleChildInput {
+  readonly ref: AgentRef;
+  readonly turn: number;
+  readonly callId: string;
+  readonly agentId: string;
+}
+
+/**
+ * What closing an agent came to. `goesOn`: the transcript already has a next turn with a message that this history has
+ * lost, so the agent is not at its end.
+ */
+export type Closing = AgentResult | { readonly goesOn: true };
 
 /** Result of the workflow. Small: the text is in the transcript. */
 export interface AgentResult {

@@ -6,8 +6,15 @@ import type { Policy } from '../policy/policy.ts';
 import type { AgentObjects, AgentRef } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { getObject } from '../store/objects.ts';
-import type { AssistantMessageRecord, SessionMetaRecord, UserMessageRecord } from '../store/records.ts';
-import { RECORD_VERSION, recordId } from '../store/records.ts';
+import { conversation } from '../store/chain.ts';
+import type {
+  AssistantMessageRecord,
+  SessionMetaRecord,
+  TranscriptRecord,
+  UserMessageRecord,
+} from '../store/records.ts';
+import { RECORD_VERSION, positionOf } from '../store/records.ts';
+import { recordOfTurn } from '../store/fork.ts';
 import type { Transcript } from '../store/transcript.ts';
 import { openCached } from '../store/transcript.ts';
 import type { ActivityDeps } from './deps.ts';
@@ -72,14 +79,25 @@ export async function loadRendered(deps: ActivityDeps, ref: AgentRef, objects: A
   };
 }
 
-/** The stored reply of a turn, if it was recorded in this agent's branch. */
+/** The conversation as this agent's branch has it, whichever branch readers are shown. */
+export function chainOf({ transcript, ref }: AgentFiles): readonly TranscriptRecord[] {
+  return conversation(transcript.records, ref);
+}
+
+/** Names the branch that a record is in: a call belongs to its reply, also after a reset that kept the reply. */
+export function refOf(ref: AgentRef, record: Pick<TranscriptRecord, 'id'>): AgentRef {
+  const { epoch, branch } = positionOf(record.id);
+  return { ...ref, epoch, branch };
+}
+
+/** The stored reply of a turn, if it was recorded in this agent's branch or in what the branch follows. */
 export function replyOf(files: AgentFiles, turn: number): AssistantMessageRecord | undefined {
-  const record = files.transcript.get(recordId({ ...files.ref, turn }, 'reply'));
+  const record = recordOfTurn(files.transcript, { ...files.ref, turn }, 'reply');
   return record?.type === 'message' && record.role === 'assistant' ? record : undefined;
 }
 
 /** The user message that opens a turn. */
 export function userMessageOf(files: AgentFiles, turn: number): UserMessageRecord | undefined {
-  const record = files.transcript.get(recordId({ ...files.ref, turn }, 'user'));
+  const record = recordOfTurn(files.transcript, { ...files.ref, turn }, 'user');
   return record?.type === 'message' && record.role === 'user' ? record : undefined;
 }

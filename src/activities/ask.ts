@@ -3,8 +3,8 @@ import { stubbedIds } from '../model/context.ts';
 import { toActivityFailure } from '../model/failure.ts';
 import { ModelError } from '../model/model.ts';
 import type { ModelReply, ModelRequest } from '../model/model.ts';
-import { conversation } from '../store/chain.ts';
 import { toWireMessages } from '../store/messages.ts';
+import { chainOf } from './agent-files.ts';
 import type { AgentFiles, RenderedAgent } from './agent-files.ts';
 import { attemptOnce } from './attempt.ts';
 import type { AttemptGuard } from './attempt.ts';
@@ -55,7 +55,7 @@ async function buildRequest(
   question: Question,
   withoutThinking: boolean,
 ): Promise<ModelRequest> {
-  const records = conversation(files.transcript.records);
+  const records = chainOf(files);
   const { model } = files.meta;
   return {
     model,

@@ -7,6 +7,7 @@ import type { AgentFiles } from './agent-files.ts';
 import { ask } from './ask.ts';
 import type { ActivityDeps } from './deps.ts';
 import { assertRoom } from './disk-room.ts';
+import { assertNotEnded } from './ended.ts';
 import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { recordReply } from './record-reply.ts';
@@ -23,6 +24,7 @@ import { usageOfTurn } from './usage-of-turn.ts';
 export async function callModel(deps: ActivityDeps, input: CallModelInput): Promise<Reply> {
   return withHeartbeat(async (pulse) => {
     const files = await openAgent(deps, input.ref);
+    await assertNotEnded(deps, files);
     const recorded = replyOf(files, input.turn);
     if (recorded) return answer(files, input, recorded);
 

@@ -1,13 +1,13 @@
 import { MAX_CHILD_RESULT_BYTES, childResultText, finalText } from '../model/last-text.ts';
 import type { AgentRef, AgentStatus, Answer } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
+import { endOf } from '../store/meta.ts';
 import type { RecordedCall } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
 import type { ToolResult } from '../tools/tool.ts';
 import type { ActivityDeps } from './deps.ts';
 import { markLost } from './mark-lost.ts';
 import { spill } from './spill.ts';
-import { endOf } from './terminal-record.ts';
 
 /**
  * One result for a `task` call, whatever happened to the child. The text comes from the child's own transcript; the
@@ -26,7 +26,7 @@ export async function childResult(
   const transcript = await openCached(file);
   // The parent's history says that the server closed the child without its last words: nobody else will write them.
   if (answer?.child?.status === 'lost' && transcript.records.length > 0) await markLost(deps, ref, 'terminated');
-  const end = endOf(transcript, ref);
+  const end = endOf(transcript.records);
   const status = answer?.child?.status ?? end?.status ?? notStarted(answer);
   const { text } = finalText(transcript.records);
   const isLong = Buffer.byteLength(text) > MAX_CHILD_RESULT_BYTES / 2;

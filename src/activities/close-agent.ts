@@ -1,16 +1,18 @@
 import { rm } from 'node:fs/promises';
-import type { AgentRef, AgentResult, CloseInput } from '../protocol.ts';
+import type { AgentRef, AgentResult, CloseInput, Closing } from '../protocol.ts';
 import { endJobsOf } from '../jobs/cancel-job.ts';
 import { StoredFileError } from '../jobs/durable-file.ts';
 import { agentFolder, scratchFolder } from '../effects/journal.ts';
 import { finalText } from '../model/last-text.ts';
 import { headOf } from '../store/text.ts';
-import { openAgent } from './agent-files.ts';
+import { chainOf, openAgent } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { sendLostCancel } from './ended.ts';
 import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { writeOpening } from './open-transcript.ts';
+import { hasSteeredTurn } from './reply-outcome.ts';
 import { sealTurn } from './seal.ts';
 import { endOf, writeEnd } from './terminal-record.ts';
 
@@ -18,16 +20,20 @@ const PREVIEW_BYTES = 200;
 
 /**
  * Ends an agent, however it ended: ends its open jobs, seals what its last turn gave, writes the terminal record. Runs
- * again without harm; the first terminal record stands.
+ * again without harm; the first terminal record stands. An agent that is only over in a history which lost the message
+ * that came in at its end goes on with the turn that the message began.
  */
-export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise<AgentResult> {
+export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise<Closing> {
   return withHeartbeat(async (pulse) => {
     const fence = createFence(deps, pulse);
     await endJobs(deps, input.ref);
     await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });
     if (input.unopened) await writeOpening(deps, { input: input.unopened, branch: input.ref.branch }, fence);
     const files = await openAgent(deps, input.ref);
-    if (!endOf(files.transcript, input.ref)) {
+    const there = endOf(files.transcript, input.ref);
+    if (there) await sendLostCancel(deps, there);
+    else {
+      if (input.status === 'completed' && hasSteeredTurn(files, input.turn + 1)) return { goesOn: true };
       await fence.pass(files, input.turn + 1);
       await seal(deps, files, input);
     }
@@ -58,7 +64,7 @@ async function seal(deps: ActivityDeps, files: AgentFiles, { turn, answers, stee
 }
 
 function toResult(files: AgentFiles, ref: AgentRef, end: NonNullable<ReturnType<typeof endOf>>): AgentResult {
-  const { text } = finalText(files.transcript.records);
+  const { text } = finalText(chainOf(files));
   return {
     agentId: ref.agentId,
     status: end.status,

@@ -5,6 +5,8 @@ import { OWNER_EVENT, StaleAttemptError, mayWrite } from '../store/owner.ts';
 import { recordId } from '../store/records.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { fork, isUnforked } from './fork.ts';
+import type { ForkPoint } from './fork.ts';
 import type { Pulse } from './heartbeat.ts';
 
 /**
@@ -25,9 +27,9 @@ export interface Fence {
   /**
    * Lets only the attempt pass that the server waits for: one of a worker that slept or of a run that was reset writes
    * nothing and does nothing. Looks at what others have written meanwhile. A new workflow run (continued as new, reset)
-   * notes itself as the owner.
+   * notes itself as the owner; a reset one begins its branch first, which keeps the turns before this one.
    */
-  pass(files: AgentFiles, turn: number): Promise<void>;
+  pass(files: AgentFiles, turn: number, more?: Pick<ForkPoint, 'keepsChildren'>): Promise<void>;
   /** The same where nothing in the transcript can tell: only a process that may have slept asks the server. */
   awake(): Promise<void>;
 }
@@ -45,14 +47,17 @@ export function createFence(deps: ActivityDeps, pulse: Pulse): Fence {
     return isCurrent;
   };
   const hasSlept = () => pulse.sleeps() > answeredFor;
+  const awake = async () => {
+    if (hasSlept() && !(await askServer())) throw attemptStale('this attempt slept, and another one has taken over');
+  };
   return {
-    pass: async (files, turn) => {
+    pass: async (files, turn, more) => {
       await files.transcript.refresh();
-      await assertMayWrite(files, { turn, hasSlept: hasSlept() }, askServer);
+      const { newOwner } = await assertMayWrite(files, { turn, hasSlept: hasSlept() }, askServer);
+      if (isUnforked(files)) await fork(deps, files, { keptTurn: turn - 1, ...more }, awake);
+      if (newOwner) await noteOwner(files, turn);
     },
-    awake: async () => {
-      if (hasSlept() && !(await askServer())) throw attemptStale('this attempt slept, and another one has taken over');
-    },
+    awake,
   };
 }
 
@@ -64,21 +69,21 @@ async function assertMayWrite(
   files: AgentFiles,
   { turn, hasSlept }: { turn: number; hasSlept: boolean },
   askServer: () => Promise<boolean>,
-): Promise<void> {
+): Promise<{ readonly newOwner: boolean }> {
   const { workflowExecution, attempt } = Context.current().info;
   const workflowRunId = workflowExecution?.runId ?? '';
   const { records } = files.transcript;
   try {
     const claim = { records, workflowRunId, activityAttempt: attempt, expectedTurn: turn, hasSlept };
-    const { newOwner } = await mayWrite(claim, askServer);
-    if (newOwner) await noteOwner(files, workflowRunId, turn);
+    return await mayWrite(claim, askServer);
   } catch (error) {
     if (error instanceof StaleAttemptError) throw attemptStale(error.message);
     throw error;
   }
 }
 
-async function noteOwner(files: AgentFiles, workflowRunId: string, turn: number): Promise<void> {
+async function noteOwner(files: AgentFiles, turn: number): Promise<void> {
+  const workflowRunId = Context.current().info.workflowExecution?.runId ?? '';
   await files.transcript.append({
     id: recordId({ ...files.ref, turn }, `owner.${workflowRunId}`),
     type: 'event',

@@ -5,8 +5,19 @@ import type { ActivityDeps } from './deps.ts';
 import { openTranscript } from './open-transcript.ts';
 import { reconcile } from './reconcile.ts';
 import { runTools } from './run-tools.ts';
+import { settleChild } from './settle-child.ts';
 import { waitingOutTrouble } from './trouble.ts';
-import type { AgentResult, CallModelInput, CloseInput, OpenInput, Opened, Reply, RunToolsInput } from '../protocol.ts';
+import type {
+  Answer,
+  CallModelInput,
+  CloseInput,
+  Closing,
+  OpenInput,
+  Opened,
+  Reply,
+  RunToolsInput,
+  SettleChildInput,
+} from '../protocol.ts';
 
 /** All that an agent does outside its workflow, and the one activity of the reconciliation. */
 export interface Activities {
@@ -16,7 +27,9 @@ export interface Activities {
   runTools(input: RunToolsInput): Promise<void>;
   /** One call with an effect. */
   runTool(input: RunToolsInput): Promise<void>;
-  closeAgent(input: CloseInput): Promise<AgentResult>;
+  /** For a child that is there already, from a history that a reset has left. */
+  settleChild(input: SettleChildInput): Promise<Answer>;
+  closeAgent(input: CloseInput): Promise<Closing>;
   /** Ends the home's lost agents; answers their workflow ids. */
   reconcile(): Promise<readonly string[]>;
 }
@@ -30,6 +43,7 @@ export function createActivities(deps: ActivityDeps): Activities {
     callModel: patient((input) => callModel(deps, input)),
     runTools: patient((input) => runTools(deps, input)),
     runTool: patient((input) => runTools(deps, input)),
+    settleChild: patient((input) => settleChild(deps, input)),
     closeAgent: patient((input) => closeAgent(deps, input)),
     reconcile: () => reconcile(deps),
   };

@@ -5,15 +5,24 @@ import { endJobsOf } from '../jobs/cancel-job.ts';
 import type { AgentRef } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { metaFromRecords, writeMeta } from '../store/meta.ts';
-import { recordId } from '../store/records.ts';
+import { positionOf, recordId } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
 import type { Transcript } from '../store/transcript.ts';
 import type { ActivityDeps } from './deps.ts';
 import { endOf, writeEnd } from './terminal-record.ts';
 
-/** Ends an agent in the place of its workflow, which the server closed without its last words (terminated). */
-export async function markLost(deps: ActivityDeps, ref: AgentRef, error: string): Promise<void> {
-  const transcript = await openCached(transcriptFile(deps.home, ref));
+/**
+ * Ends an agent in the place of its workflow, which the server closed without its last words (terminated), in whichever
+ * branch it was.
+ */
+export async function markLost(
+  deps: ActivityDeps,
+  agent: Pick<AgentRef, 'runId' | 'agentId' | 'transcript'>,
+  error: string,
+): Promise<void> {
+  const transcript = await openCached(transcriptFile(deps.home, agent));
+  const { epoch, branch } = positionOf(transcript.tip ?? '');
+  const ref = { ...agent, epoch, branch };
   // Whoever wrote it may have died before the meta file said so.
   if (endOf(transcript, ref)) return writeMeta(deps.home, ref, metaFromRecords(transcript.records));
   await endJobsOf(agentFolder(deps.home, ref));
@@ -38,7 +47,6 @@ async function awaitSettled(transcript: Transcript): Promise<void> {
 function hasOpenAttempt({ records }: Transcript): boolean {
   const last = records.findLast((record) => record.type === 'attempt');
   if (last === undefined) return false;
-  const [agentId = '', epoch, branch = ''] = last.id.split(':');
-  const usageId = recordId({ agentId, epoch: Number(epoch), branch, turn: last.turn }, `usage.${last.attempt}`);
+  const usageId = recordId(positionOf(last.id), `usage.${last.attempt}`);
   return !records.some(({ id }) => id === usageId);
 }

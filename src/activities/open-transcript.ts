@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { checkChild } from '../agents/child.ts';
 import { crashPoint } from '../crash-points.ts';
 import { agentRejected } from '../failures.ts';
+import type { ToolSchema } from '../model/model.ts';
 import type { Policy } from '../policy/policy.ts';
 import { workflowId } from '../protocol.ts';
 import type { AgentInput, AgentRef, OpenInput, Opened } from '../protocol.ts';
+import { forkOf } from '../store/fork.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { metaFromRecords, writeMeta } from '../store/meta.ts';
 import { recordId } from '../store/records.ts';
@@ -15,10 +18,13 @@ import { toWellFormed } from '../store/text.ts';
 import { openCached } from '../store/transcript.ts';
 import type { Transcript } from '../store/transcript.ts';
 import { ERRAND_VERSION } from '../version.ts';
-import { loadObject, loadRendered, openAgent } from './agent-files.ts';
+import { loadObject, loadRendered, openAgent, userMessageOf } from './agent-files.ts';
+import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { assertNotEnded } from './ended.ts';
 import { createFence } from './fence.ts';
 import type { Fence } from './fence.ts';
+import { isUnforked } from './fork.ts';
 import { withHeartbeat } from './heartbeat.ts';
 
 /**
@@ -26,11 +32,19 @@ import { withHeartbeat } from './heartbeat.ts';
  * untrusted: a child's policy, depth and prompt are checked against its parent's transcript.
  */
 export async function openTranscript(deps: ActivityDeps, open: OpenInput): Promise<Opened> {
-  return withHeartbeat((pulse) => writeOpening(deps, open, createFence(deps, pulse)));
+  return withHeartbeat(async (pulse) => {
+    const { files, tools } = await writeOpening(deps, open, createFence(deps, pulse));
+    await assertNotEnded(deps, files);
+    return { tools: tools.map(({ name }) => name) };
+  });
 }
 
-/** The work of `openTranscript`, for an activity that beats already. */
-export async function writeOpening(deps: ActivityDeps, { input, branch }: OpenInput, fence: Fence): Promise<Opened> {
+/** The work of `openTranscript`, for an activity that beats already. Append-once: an agent that is opened again finds it. */
+export async function writeOpening(
+  deps: ActivityDeps,
+  { input, branch }: OpenInput,
+  fence: Fence,
+): Promise<{ readonly files: AgentFiles; readonly tools: readonly ToolSchema[] }> {
   const ref: AgentRef = {
     runId: input.runId,
     agentId: input.agentId,
@@ -45,18 +59,21 @@ export async function writeOpening(deps: ActivityDeps, { input, branch }: OpenIn
   await fence.awake();
   const transcript = await openCached(transcriptFile(deps.home, ref), { create: true });
   await writeHeader(deps, ref, input, transcript, prompt);
+  const files = await openAgent(deps, ref);
+  if (isUnforked(files)) await fence.pass(files, 1);
+  const note = forkOf(transcript, ref)?.note;
   await transcript.append({
     id: recordId({ ...ref, turn: 1 }, 'user'),
     type: 'message',
     role: 'user',
     turn: 1,
-    content: [{ type: 'text', text: toWellFormed(prompt) }],
+    content: [toWellFormed(prompt), ...(note === undefined ? [] : [note])].map((text) => ({ type: 'text', text })),
   });
   await transcript.sync();
   // The meta file is replaced, not appended to: a late attempt would bring back the start of an agent that has ended.
   await fence.awake();
   await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
-  return { tools: tools.map(({ name }) => name) };
+  return { files, tools };
 }
 
 async function writeHeader(
@@ -68,13 +85,14 @@ async function writeHeader(
 ): Promise<void> {
   const promptSha256 = createHash('sha256').update(prompt).digest('hex');
   const { record } = await transcript.append({
-    id: recordId({ ...ref, turn: 0 }, 'session_meta'),
+    // One header a transcript: a reset begins a branch of the conversation, not another agent.
+    id: recordId({ ...ref, branch: '', turn: 0 }, 'session_meta'),
     type: 'session_meta',
     errandVersion: ERRAND_VERSION,
     runId: input.runId,
     agentId: input.agentId,
     epoch: input.epoch,
-    branch: ref.branch,
+    branch: '',
     ...(input.parent && { parentAgent: input.parent }),
     depth: input.depth,
     hops: input.hops ?? 0,
@@ -115,15 +133,17 @@ function rootPrompt(input: AgentInput): string {
 /** The third refusal: what the workflow was told must be what the parent's transcript says. */
 async function promptFromParent(deps: ActivityDeps, ref: AgentRef, input: AgentInput): Promise<string> {
   const parentId = input.parent?.agentId ?? '';
-  const parent = await openAgent(deps, { ...ref, agentId: parentId });
+  const parent = await openAgent(deps, { ...ref, agentId: parentId, branch: input.parent?.branch ?? '' });
   const found = parent.transcript.records.flatMap((record) =>
     record.type === 'message' && record.role === 'assistant'
-      ? record.calls.map((call) => ({ call, content: record.content }))
+      ? record.calls.map((call) => ({ call, content: record.content, turn: record.turn }))
       : [],
   );
   const match = found.find(({ call }) => call.task?.agentId === input.agentId && call.callId === input.parent?.callId);
   if (!match)
     throw agentRejected(`agent ${input.agentId} was not asked for by ${parentId}, call ${input.parent?.callId}`);
+  if (!existsSync(transcriptFile(deps.home, ref)) && userMessageOf(parent, match.turn + 1))
+    throw agentRejected(`call ${input.parent?.callId} of ${parentId} has been answered without agent ${input.agentId}`);
   const problem = checkChild({
     parent: {
       policy: await loadObject<Policy>(deps, ref, parent.meta.objects.policy),

@@ -1,7 +1,7 @@
 import type { AgentRef } from '../protocol.ts';
-import { conversation } from '../store/chain.ts';
 import type { AssistantMessageRecord } from '../store/records.ts';
 import type { ReadSet, ToolFacts } from '../tools/tool.ts';
+import { chainOf, refOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { keptResult } from './kept-result.ts';
@@ -18,11 +18,12 @@ export async function readSetOf(
   beforeIndex: number,
 ): Promise<ReadSet> {
   const seen = new Map<string, { sha256: string; whole: boolean }>();
-  for (const record of conversation(files.transcript.records)) {
+  for (const record of chainOf(files)) {
     if (record.type !== 'message' || record.role !== 'user') continue;
     for (const result of record.results ?? []) note(seen, result.facts);
   }
-  for (const call of reply.calls.slice(0, beforeIndex)) note(seen, (await keptResult(deps, ref, call))?.facts);
+  for (const call of reply.calls.slice(0, beforeIndex))
+    note(seen, (await keptResult(deps, refOf(ref, reply), call))?.facts);
   return seen;
 }
 

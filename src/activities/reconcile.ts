@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AgentRef } from '../protocol.ts';
 import { RECENT_RUNS } from '../reconcile/open-agents.ts';
 import { findLostAgents } from '../reconcile/lost-agents.ts';
 import type { LostAgent } from '../reconcile/lost-agents.ts';
-import { epochOf, headOf } from '../store/chain.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { listAgents } from '../store/listing.ts';
 import { metaFromRecords, writeMeta } from '../store/meta.ts';
@@ -32,11 +30,9 @@ export async function reconcile(deps: ActivityDeps): Promise<readonly string[]> 
 async function endLost(deps: ActivityDeps, agent: LostAgent): Promise<void> {
   await awaitDescendants(deps.home, agent);
   const transcript = await openCached(transcriptFile(deps.home, agent.place));
-  const head = headOf(transcript.records)?.id ?? '';
-  const ref: AgentRef = { ...agent.place, epoch: epochOf(head), branch: head.split(':')[2] ?? '' };
-  await markLost(deps, ref, agent.reason);
+  await markLost(deps, agent.place, agent.reason);
   // Its terminal record may have been there, and only the listing's file not.
-  await writeMeta(deps.home, ref, metaFromRecords(transcript.records));
+  await writeMeta(deps.home, agent.place, metaFromRecords(transcript.records));
 }
 
 /** The server has asked them to stop; what they cost until then belongs to the bill of the one above. */

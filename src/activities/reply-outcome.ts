@@ -1,4 +1,4 @@
-import type { AgentStatus, Call, Reply } from '../protocol.ts';
+import type { AgentStatus, Call, LastTurnReason, Reply } from '../protocol.ts';
 import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
 import { headOf } from '../store/text.ts';
 import type { AgentFiles } from './agent-files.ts';
@@ -15,7 +15,7 @@ type Outcome = Pick<Reply, 'next' | 'status' | 'error'>;
 /** What the workflow is told about a recorded reply; derived from the transcript alone, so always the same. */
 export function toReply(files: AgentFiles, record: AssistantMessageRecord): Omit<Reply, 'usage'> {
   const last = userMessageOf(files, record.turn)?.last;
-  const outcome: Outcome = last === 'repeated_call' ? REPEATED : last ? { next: 'end' } : outcomeOf(files, record);
+  const outcome = last ? lastTurn(last) : steered(files, record, outcomeOf(files, record));
   return {
     ...outcome,
     text: headOf(textOf(record), PREVIEW_BYTES),
@@ -23,7 +23,21 @@ export function toReply(files: AgentFiles, record: AssistantMessageRecord): Omit
   };
 }
 
-const REPEATED: Outcome = { next: 'end', status: 'failed', error: 'repeated_call' };
+/** Names the limit, since a history that lost its last events may not know of it. */
+function lastTurn(reason: LastTurnReason): Outcome {
+  return reason === 'repeated_call' ? ended('failed', reason) : { next: 'end', status: reason };
+}
+
+/** A message came in after this reply and is recorded already; this history has lost it. */
+function steered(files: AgentFiles, record: AssistantMessageRecord, outcome: Outcome): Outcome {
+  const isOver = outcome.next === 'end' && outcome.status === undefined;
+  return isOver && hasSteeredTurn(files, record.turn + 1) ? { next: 'continue' } : outcome;
+}
+
+/** Whether a turn is recorded to have begun with a message of a person. */
+export function hasSteeredTurn(files: AgentFiles, turn: number): boolean {
+  return userMessageOf(files, turn)?.steering !== undefined;
+}
 
 /** Every stop reason of the API has its branch; an unknown one is never taken for success. */
 function outcomeOf(files: AgentFiles, record: AssistantMessageRecord): Outcome {

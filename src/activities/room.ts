@@ -1,6 +1,6 @@
 import { STUBBED_EVENT, contextSize, planStubs } from '../model/context.ts';
-import { conversation } from '../store/chain.ts';
 import { recordId } from '../store/records.ts';
+import { chainOf } from './agent-files.ts';
 import type { AgentFiles, RenderedAgent } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 
@@ -29,9 +29,8 @@ export async function makeMoreRoom(files: AgentFiles, rendered: RenderedAgent, t
 }
 
 function contextOf(files: AgentFiles, { systemPrompt, tools }: RenderedAgent) {
-  const { records } = files.transcript;
   const fixedBytes = systemPrompt.length + JSON.stringify(tools).length;
-  return { records: conversation(records), usages: records, fixedBytes };
+  return { records: chainOf(files), usages: files.transcript.records, fixedBytes };
 }
 
 async function stub(

@@ -15,12 +15,15 @@ import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
 import { toolByName } from '../tools/index.ts';
 import { parseToolInput } from '../tools/tool-input.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
-import { openAgent, replyOf } from './agent-files.ts';
+import { openAgent, refOf, replyOf, userMessageOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
+import { sealedResult } from './earlier-result.ts';
+import { assertNotEnded } from './ended.ts';
 import { assertRoom } from './disk-room.ts';
 import type { AttemptGuard } from './attempt.ts';
 import { createFence, isCurrentAttempt } from './fence.ts';
+import { isUnforked } from './fork.ts';
 import { isCancelRequested, withHeartbeat } from './heartbeat.ts';
 import { readSetOf } from './read-set.ts';
 import { spill } from './spill.ts';
@@ -32,7 +35,11 @@ const PARALLEL_READS = 4;
 export async function runTools(deps: ActivityDeps, input: RunToolsInput): Promise<void> {
   await withHeartbeat(async (pulse) => {
     const files = await openAgent(deps, input.ref);
+    await assertNotEnded(deps, files);
+    // What the model was told of this turn stands: nothing of it is done any more.
+    if (userMessageOf(files, input.turn + 1)) return;
     const fence = createFence(deps, pulse);
+    if (isUnforked(files)) await fence.pass(files, input.turn + 1);
     const reply = replyOf(files, input.turn);
     if (!reply) throw inputInvalid(`agent ${input.ref.agentId} has no reply of turn ${input.turn} in its transcript`);
     const waiting = [...input.calls];
@@ -56,7 +63,8 @@ async function runOne(
   const tool = call && toolByName(call.name);
   if (!tool)
     throw inputInvalid(`turn ${reply.turn} of agent ${files.ref.agentId} has no call ${index} that can be run`);
-  const folder = callFolder(deps.home, files.ref, call.callId);
+  if (isResultElsewhere(files, call)) return;
+  const folder = callFolder(deps.home, refOf(files.ref, reply), call.callId);
   const toolInput = inputOf(tool, reply, call);
   try {
     await runCall({
@@ -77,6 +85,11 @@ async function runOne(
     if (error instanceof StaleAttemptError) throw attemptStale(error.message);
     throw error;
   }
+}
+
+/** After a reset that kept the reply: its results may have been sealed in the branch that was left. */
+function isResultElsewhere({ ref, transcript }: AgentFiles, call: RecordedCall): boolean {
+  return ref.branch !== '' && sealedResult(transcript.records, call) !== undefined;
 }
 
 async function planFor(deps: ActivityDeps, { ref, policy }: AgentFiles, command: string): Promise<SandboxPlan> {

@@ -1,12 +1,20 @@
 import { crashPoint } from '../crash-points.ts';
 import type { Answer, LastTurnReason, SteeringMessage } from '../protocol.ts';
-import type { ContentBlock, RecordedCall, SealedResult, UserMessageRecord } from '../store/records.ts';
+import { forkOf } from '../store/fork.ts';
+import type {
+  AssistantMessageRecord,
+  ContentBlock,
+  RecordedCall,
+  SealedResult,
+  UserMessageRecord,
+} from '../store/records.ts';
 import { recordId } from '../store/records.ts';
 import type { ToolResult } from '../tools/tool.ts';
 import type { AgentFiles } from './agent-files.ts';
-import { replyOf, userMessageOf } from './agent-files.ts';
+import { refOf, replyOf, userMessageOf } from './agent-files.ts';
 import { childResult } from './child-result.ts';
 import type { ActivityDeps } from './deps.ts';
+import { sealedResult } from './earlier-result.ts';
 import { keptResult } from './kept-result.ts';
 import { unsaidSteering } from './unsaid-steering.ts';
 import { fingerprint, isGoingInCircles, repeatNote, streakOf } from './repeat-guard.ts';
@@ -70,7 +78,7 @@ async function collectResults(
     reply.calls.map(async (call) => ({
       call,
       toolInput: inputs.get(call.toolUseId),
-      result: await resultOf(deps, files, call, answers.get(call.callId)),
+      result: await resultOf(deps, files, reply, call, answers.get(call.callId)),
     })),
   );
 }
@@ -79,14 +87,17 @@ async function collectResults(
 async function resultOf(
   deps: ActivityDeps,
   files: AgentFiles,
+  reply: AssistantMessageRecord,
   call: RecordedCall,
   answer: Answer | undefined,
 ): Promise<ToolResult> {
   if (call.problem !== undefined) return { text: call.problem, isError: true };
   if (call.kind === 'plan') return { text: 'The todo list is updated.', isError: false };
   if (call.kind === 'task') return childResult(deps, files.ref, call, answer);
-  const kept = await keptResult(deps, files.ref, call);
+  const kept = await keptResult(deps, refOf(files.ref, reply), call);
   if (kept) return kept;
+  const elsewhere = files.ref.branch === '' ? undefined : sealedResult(files.transcript.records, call);
+  if (elsewhere) return elsewhere;
   return { text: answer?.error ?? 'interrupted; effects unknown', isError: true };
 }
 
@@ -118,7 +129,9 @@ function toSealed(
 }
 
 function notes(files: AgentFiles, input: SealInput, sealed: readonly SealedResult[]): readonly ContentBlock[] {
+  const fork = forkOf(files.transcript, files.ref);
   const texts = [
+    fork?.keptTurn === input.turn - 1 ? fork.note : undefined,
     input.last === undefined ? repeatNote(sealed) : undefined,
     ...(input.steering ?? []).map(({ text }) => text),
     input.last && LAST_TURN_TEXT[input.last],

@@ -9,9 +9,9 @@ import type { Transcript } from '../store/transcript.ts';
 import { usageOf } from '../store/usage.ts';
 import type { ActivityDeps } from './deps.ts';
 
-/** The terminal record of this epoch, once there is one. */
+/** The terminal record of this epoch and branch, once there is one. */
 export function endOf(transcript: Transcript, ref: AgentRef): EndRecord | undefined {
-  const record = transcript.records.findLast((candidate) => candidate.type === 'end' && candidate.epoch === ref.epoch);
+  const record = transcript.get(recordId({ ...ref, turn: 0 }, 'end'));
   return record?.type === 'end' ? record : undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { SteeringMessage } from '../protocol.ts';
-import { conversation } from '../store/chain.ts';
+import type { TranscriptRecord } from '../store/records.ts';
+import { chainOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 
 /**
@@ -8,14 +9,14 @@ import type { AgentFiles } from './agent-files.ts';
  * the steering was, as the first one always is.
  */
 export function unsaidSteering(
-  files: Pick<AgentFiles, 'transcript'>,
+  files: AgentFiles,
   steering: readonly SteeringMessage[] = [],
 ): readonly SteeringMessage[] {
   if (steering.length === 0) return [];
-  const said = new Set(conversation(files.transcript.records).flatMap(steeringIn));
+  const said = new Set(chainOf(files).flatMap(steeringIn));
   return steering.filter(({ id }) => !said.has(id));
 }
 
-function steeringIn(record: ReturnType<typeof conversation>[number]): readonly string[] {
+function steeringIn(record: TranscriptRecord): readonly string[] {
   return record.type === 'message' && record.role === 'user' ? (record.steering ?? []) : [];
 }

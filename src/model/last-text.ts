@@ -1,6 +1,7 @@
 import type { AgentStatus } from '../protocol.ts';
 import type { AssistantMessageRecord, ContentBlock, TranscriptRecord } from '../store/records.ts';
 import { NO_TEXT } from '../store/blocks.ts';
+import { conversation } from '../store/chain.ts';
 import { byteLength, headOf, tailOf, toSafeText } from '../store/text.ts';
 
 /** Most of a child's text that its parent gets, in UTF-8 bytes, everything said about it included. */
@@ -18,7 +19,7 @@ export interface FinalText {
 
 /** The last text of an agent, from an earlier message when the last has none; a continued answer is one text. */
 export function finalText(records: readonly TranscriptRecord[]): FinalText {
-  const replies = records.filter(isReply);
+  const replies = conversation(records).filter(isReply);
   const last = replies.findLastIndex((reply) => textOf(reply) !== '');
   const reply = replies[last];
   if (!reply) return { text: '', fromTurn: 0 };

@@ -1,4 +1,5 @@
-import type { TranscriptRecord } from './records.ts';
+import { OWNER_EVENT, positionOf } from './records.ts';
+import type { RecordPosition, TranscriptRecord } from './records.ts';
 
 /*
  * The conversation of a transcript. Session, message, event and end records form the chain; attempts, usage and spans
@@ -6,12 +7,18 @@ import type { TranscriptRecord } from './records.ts';
  *
  * A branch is one (epoch, branch) pair of the record ids. Within a branch the order is that of the file: two writers
  * may have read the same tip, and going by `parent` alone would then lose one of their records. `parent` says where a
- * branch starts.
+ * branch starts: a deliberate reset begins its own with a `fork` event that follows the record it was reset to.
  */
+
+/** Which branch of a transcript is meant. */
+export type BranchPosition = Pick<RecordPosition, 'epoch' | 'branch'>;
 
 const CHAIN_TYPES: ReadonlySet<string> = new Set<TranscriptRecord['type']>(['session_meta', 'message', 'event', 'end']);
 
-/** Follows the head while records arrive: the last chain record of the branch that was begun last. */
+/**
+ * Follows the head while records arrive: the last chain record of the branch that was begun last, or that a workflow
+ * run was made the owner of later (a server that was set back to before a reset goes on in the older branch).
+ */
 export class HeadTracker {
   readonly #branches = new Set<string>();
   #newest = '';
@@ -24,10 +31,8 @@ export class HeadTracker {
   add(record: TranscriptRecord): void {
     if (!isOnChain(record)) return;
     const branch = branchOf(record.id);
-    if (!this.#branches.has(branch)) {
-      this.#branches.add(branch);
-      this.#newest = branch;
-    }
+    if (!this.#branches.has(branch) || isOwnerEvent(record)) this.#newest = branch;
+    this.#branches.add(branch);
     if (branch === this.#newest) this.#head = record;
   }
 }
@@ -46,33 +51,45 @@ interface Known {
   readonly chain: readonly TranscriptRecord[];
 }
 
-const known = new WeakMap<readonly TranscriptRecord[], Known>();
+const known = new WeakMap<readonly TranscriptRecord[], Map<string, Known>>();
 
 /**
- * Chain records of the current branch and of what it follows, oldest first. `records` are in file order. Each step of a
- * turn asks for it, so of a list that has only grown the new records alone are looked at.
+ * Chain records of a branch and of what it follows, oldest first. `records` are in file order. Default: the branch of
+ * the head, which also stands in for one that has no record yet. Each step of a turn asks for it, so of a list that has
+ * only grown the new records alone are looked at.
  */
-export function conversation(records: readonly TranscriptRecord[]): readonly TranscriptRecord[] {
-  const before = known.get(records);
-  const chain = (before && extended(before, records)) ?? wholeConversation(records);
-  known.set(records, { length: records.length, last: records.at(-1), chain });
+export function conversation(records: readonly TranscriptRecord[], of?: BranchPosition): readonly TranscriptRecord[] {
+  const branches = known.get(records) ?? new Map<string, Known>();
+  const key = of ? branchName(of) : '';
+  const before = branches.get(key);
+  const chain = (before && extended(before, records, key)) ?? wholeConversation(records, of);
+  branches.set(key, { length: records.length, last: records.at(-1), chain });
+  known.set(records, branches);
   return chain;
 }
 
-/** Undefined when that cannot be told from the new records: the list was filled anew, or a branch has begun. */
-function extended(before: Known, records: readonly TranscriptRecord[]): readonly TranscriptRecord[] | undefined {
+/** Undefined when that cannot be told from the new records: the list was filled anew, or the head may have moved. */
+function extended(
+  before: Known,
+  records: readonly TranscriptRecord[],
+  wanted: string,
+): readonly TranscriptRecord[] | undefined {
   if (records[before.length - 1] !== before.last) return undefined;
   const added = records.slice(before.length).filter(isOnChain);
   if (added.length === 0) return before.chain;
   const head = before.chain.at(-1);
-  const isSameBranch = head !== undefined && added.every(({ id }) => branchOf(id) === branchOf(head.id));
-  return isSameBranch ? [...before.chain, ...added] : undefined;
+  if (head === undefined) return undefined;
+  const branch = branchOf(head.id);
+  const own = added.filter(({ id }) => branchOf(id) === branch);
+  // What is added to another branch moves the head, but not the end of a branch that was asked for by name.
+  if (own.length < added.length && wanted !== branch) return undefined;
+  return own.length === 0 ? before.chain : [...before.chain, ...own];
 }
 
-function wholeConversation(records: readonly TranscriptRecord[]): TranscriptRecord[] {
+function wholeConversation(records: readonly TranscriptRecord[], of?: BranchPosition): TranscriptRecord[] {
   const chain = records.filter(isOnChain);
   const parts: TranscriptRecord[][] = [];
-  let head = headOf(chain);
+  let head = (of && lastOf(chain, of)) ?? headOf(chain);
   let end = chain.length;
   while (head !== undefined) {
     const part = branchUpTo(chain, head, end);
@@ -86,8 +103,16 @@ function wholeConversation(records: readonly TranscriptRecord[]): TranscriptReco
 
 /** Epoch in a record's id; 0 for an id of another form. */
 export function epochOf(id: string): number {
-  const epoch = Number(id.split(':')[1]);
-  return Number.isInteger(epoch) ? epoch : 0;
+  return positionOf(id).epoch;
+}
+
+/** Whether two records are of the same epoch and branch. */
+export function isSameBranch(a: TranscriptRecord, b: TranscriptRecord): boolean {
+  return branchOf(a.id) === branchOf(b.id);
+}
+
+function lastOf(chain: readonly TranscriptRecord[], of: BranchPosition): TranscriptRecord | undefined {
+  return chain.findLast((record) => branchOf(record.id) === branchName(of));
 }
 
 function branchUpTo(chain: readonly TranscriptRecord[], head: TranscriptRecord, end: number): TranscriptRecord[] {
@@ -117,7 +142,14 @@ function isOnChain(record: TranscriptRecord): boolean {
   return CHAIN_TYPES.has(record.type);
 }
 
+function isOwnerEvent(record: TranscriptRecord): boolean {
+  return record.type === 'event' && record.name === OWNER_EVENT;
+}
+
 function branchOf(id: string): string {
-  const [, epoch = '', branch = ''] = id.split(':');
+  return branchName(positionOf(id));
+}
+
+function branchName({ epoch, branch }: BranchPosition): string {
   return `${epoch}:${branch}`;
 }

@@ -1,6 +1,6 @@
 import { crashPoint } from '../crash-points.ts';
 import { AGENT_STATUSES } from '../protocol.ts';
-import { epochOf, headOf } from './chain.ts';
+import { conversation, headOf, isSameBranch } from './chain.ts';
 import { readSmallFile, writeAtomic } from './files.ts';
 import { metaFile, transcriptFile } from './layout.ts';
 import type { AgentPlace } from './layout.ts';
@@ -64,10 +64,10 @@ export function metaFromRecords(records: readonly TranscriptRecord[]): AgentMeta
   };
 }
 
-/** Terminal record of the current epoch: a continued agent runs again. */
+/** Terminal record of the current epoch and branch: an agent that was continued or reset runs again. */
 export function endOf(records: readonly TranscriptRecord[]): EndRecord | undefined {
-  const epoch = epochOf(headOf(records)?.id ?? '');
-  return records.find((record) => record.type === 'end' && record.epoch === epoch) as EndRecord | undefined;
+  const head = headOf(records);
+  return head && records.find((record): record is EndRecord => record.type === 'end' && isSameBranch(record, head));
 }
 
 async function rebuildMeta(home: string, place: AgentPlace): Promise<AgentMeta> {
@@ -98,7 +98,10 @@ function identityOf(session: SessionMetaRecord) {
 }
 
 function lastTurn(records: readonly TranscriptRecord[]): number {
-  return records.reduce((last, record) => (record.type === 'message' ? Math.max(last, record.turn) : last), 0);
+  return conversation(records).reduce(
+    (last, record) => (record.type === 'message' ? Math.max(last, record.turn) : last),
+    0,
+  );
 }
 
 function isAgentMeta(value: unknown): value is AgentMeta {

@@ -1,8 +1,8 @@
 import { conversation } from './chain.ts';
+import { OWNER_EVENT } from './records.ts';
 import type { TranscriptRecord } from './records.ts';
 
-/** Name of the event that hands a transcript to another workflow run; its data is `{workflowRunId}`. */
-export const OWNER_EVENT = 'owner';
+export { OWNER_EVENT } from './records.ts';
 
 /** Who wants to write, and where in the conversation it believes to be. */
 export interface WriteClaim {

@@ -122,7 +122,10 @@ export interface UsageRecord extends RecordBase {
   readonly error?: string;
 }
 
-/** Everything else worth keeping: `owner`, `stubbed`, `subagent_spawned`, `subagent_done`, `waiting`, `workspace`. */
+/** Name of the event that hands a transcript to another workflow run; its data is `{workflowRunId}`. */
+export const OWNER_EVENT = 'owner';
+
+/** Everything else worth keeping: `owner`, `fork`, `stubbed`, `subagent_spawned`, `subagent_done`, `waiting`, `workspace`. */
 export interface EventRecord extends RecordBase {
   readonly type: 'event';
   readonly turn: number;
@@ -191,4 +194,15 @@ export interface RecordPosition {
 
 export function recordId(position: RecordPosition, slot: string): string {
   return `${position.agentId}:${position.epoch}:${position.branch}:${position.turn}:${slot}`;
+}
+
+/** The position that a record's id names; epoch and turn are 0 in an id of another form. */
+export function positionOf(id: string): RecordPosition {
+  const [agentId = '', epoch = '', branch = '', turn = ''] = id.split(':');
+  return { agentId, epoch: toCount(epoch), branch, turn: toCount(turn) };
+}
+
+function toCount(text: string): number {
+  const count = Number(text);
+  return Number.isInteger(count) ? count : 0;
 }

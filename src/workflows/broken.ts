@@ -1,7 +1,7 @@
 import { TemporalFailure } from '@temporalio/common';
 import { CancellationScope, ContinueAsNew, DeterminismViolationError } from '@temporalio/workflow';
 import { agentFailed, rootCauseOf } from '../failures.ts';
-import type { AgentInput } from '../protocol.ts';
+import type { AgentInput, AgentResult } from '../protocol.ts';
 import { activities, closeOptions } from './proxies.ts';
 import { toRef } from './ref.ts';
 
@@ -32,8 +32,9 @@ export async function endBroken(input: AgentInput, bug: unknown): Promise<never>
     error,
     ...(input.carried === undefined && { unopened: input }),
   };
-  const result = await CancellationScope.nonCancellable(() =>
+  const closing = await CancellationScope.nonCancellable(() =>
     activities.closeAgent.executeWithOptions(closeOptions(), [request]),
   );
-  throw agentFailed({ ...result, error });
+  // Only an agent that closes as completed is ever told to go on.
+  throw agentFailed({ ...(closing as AgentResult), error });
 }

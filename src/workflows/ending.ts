@@ -6,8 +6,8 @@ import {
   isCancellation,
   sleep,
 } from '@temporalio/workflow';
-import { agentFailed, isRejection, rootCauseOf } from '../failures.ts';
-import type { AgentInput, AgentResult } from '../protocol.ts';
+import { agentFailed, endOfFailure, isRejection, rootCauseOf } from '../failures.ts';
+import type { AgentInput, AgentResult, Closing } from '../protocol.ts';
 import { atLimit } from './agent.ts';
 import type { AgentSteps, Ending } from './agent.ts';
 import { activities, closeOptions } from './proxies.ts';
@@ -16,18 +16,27 @@ import type { LiveState } from './state.ts';
 
 /**
  * Runs the loop to its one ending. Limits are outcomes and complete the workflow; `failed` fails it, so that the UI
- * shows it red; a cancellation closes it as Cancelled, after everything below it has closed.
+ * shows it red; a cancellation closes it as Cancelled, after everything below it has closed. The terminal record has
+ * the last word: a history that lost its last events (server set back) closes with what was recorded.
  */
 export async function toItsEnd(
   input: AgentInput,
   state: LiveState,
   steps: AgentSteps,
-  loop: () => Promise<Ending>,
+  loop: (firstTurn: number) => Promise<Ending>,
 ): Promise<AgentResult> {
-  const ending = await endingOf(input, state, steps, loop);
-  const result = await close(input, state, ending);
-  if (ending.status === 'cancelled') throw new CancelledFailure('agent was cancelled');
-  if (ending.status === 'failed') throw agentFailed(result);
+  for (let firstTurn = input.carried?.turn ?? 1; ;) {
+    const ending = await endingOf(input, state, steps, () => loop(firstTurn));
+    const closing = await close(input, state, ending);
+    if (!('goesOn' in closing)) return asOutcome(closing);
+    state.reopen();
+    firstTurn = ending.turn + 1;
+  }
+}
+
+function asOutcome(result: AgentResult): AgentResult {
+  if (result.status === 'cancelled') throw new CancelledFailure('agent was cancelled');
+  if (result.status === 'failed') throw agentFailed(result);
   return result;
 }
 
@@ -42,6 +51,8 @@ async function endingOf(
   } catch (error) {
     const isToPass = error instanceof ContinueAsNew || error instanceof DeterminismViolationError;
     if (isToPass || isRejection(error)) throw error;
+    const recorded = endOfFailure(error);
+    if (recorded) return { ...recorded, turn: state.turn };
     const isCancelled = CancellationScope.current().consideredCancelled || isCancellation(error);
     if (isCancelled) return { status: 'cancelled', turn: state.turn };
     return { status: 'failed', turn: state.turn, error: rootCauseOf(error) };
@@ -90,7 +101,7 @@ async function lastWords(state: LiveState, steps: AgentSteps): Promise<Ending> {
 }
 
 /** Seals, writes the terminal record and ends open jobs; a cancellation cannot interrupt it. */
-async function close(input: AgentInput, state: LiveState, { status, turn, error }: Ending): Promise<AgentResult> {
+async function close(input: AgentInput, state: LiveState, { status, turn, error }: Ending): Promise<Closing> {
   state.isEnding = true;
   state.status = status;
   showDetails(state);

@@ -15,7 +15,8 @@ export async function agent(input: AgentInput): Promise<AgentResult> {
     const state = new LiveState(input);
     registerHandlers(state);
     const steps = createSteps(input, state);
-    return await toItsEnd(input, state, steps, () => runAgent(steps, input.carried?.turn ?? 1, input.limits.maxTurns));
+    const loop = (firstTurn: number) => runAgent(steps, firstTurn, input.limits.maxTurns);
+    return await toItsEnd(input, state, steps, loop);
   } catch (error) {
     if (isForTemporal(error)) throw error;
     return endBroken(input, error);

@@ -91,6 +91,17 @@ export function effectOptions(input: AgentInput, call: Call): ActivityOptions {
   };
 }
 
+/** Cancels and awaits a child of another history, which may take as long as its own ending does. */
+export function settleOptions(input: AgentInput, call: Call): ActivityOptions {
+  return {
+    ...COMMON,
+    startToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS,
+    scheduleToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    activityId: call.callId,
+    summary: cut(`settle ${call.summary}`),
+  };
+}
+
 /** Closing never gives up: a full disk or a missing store is waited for without end. */
 export function closeOptions(): ActivityOptions {
   return { ...COMMON, startToCloseTimeout: 5 * 60_000, activityId: 'close', summary: 'close transcript' };

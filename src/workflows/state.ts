@@ -102,6 +102,12 @@ export class LiveState {
     if (this.#openChildren.size === 0) this.waitingFor = '';
   }
 
+  /** The agent was not at its end after all. */
+  reopen(): void {
+    this.isEnding = false;
+    this.status = 'running';
+  }
+
   hasOpenChildren(): boolean {
     return this.#openChildren.size > 0;
   }

@@ -7,7 +7,7 @@ import {
   continueAsNew,
   workflowInfo,
 } from '@temporalio/workflow';
-import { isStoreTrouble, rootCauseOf } from '../failures.ts';
+import { endOfFailure, isStoreTrouble, rootCauseOf } from '../failures.ts';
 import type { AgentInput, Answer, Call, LastTurnReason, Reply } from '../protocol.ts';
 import type { AgentSteps } from './agent.ts';
 import { activities, effectOptions, lastWordsOptions, modelOptions, openOptions, readsOptions } from './proxies.ts';
@@ -102,7 +102,7 @@ async function runTask(input: AgentInput, state: LiveState, call: Call): Promise
   state.childStarted(task);
   showDetails(state);
   try {
-    return await runSubagent(input, call, task);
+    return await runSubagent(input, state.ref, call, task);
   } finally {
     state.childEnded(task);
     showDetails(state);
@@ -132,9 +132,13 @@ function throwIfCancelled(): void {
   if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('agent is being cancelled');
 }
 
-/** A failed activity is an answer for its calls; without its files no agent can go on, and anything else is a bug. */
+/**
+ * A failed activity is an answer for its calls. Without its files no agent can go on, one that has ended before does not
+ * either, and anything else is a bug.
+ */
 function activityTrouble(error: unknown): string {
   throwIfCancelled();
-  if (!(error instanceof ActivityFailure) || isStoreTrouble(error)) throw error;
+  const isAnswer = error instanceof ActivityFailure && !isStoreTrouble(error) && endOfFailure(error) === undefined;
+  if (!isAnswer) throw error;
   return `interrupted; effects unknown (${rootCauseOf(error)})`.slice(0, 300);
 }
