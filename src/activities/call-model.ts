@@ -1,10 +1,13 @@
 import { crashPoint } from '../crash-points.ts';
+import { runAlone } from '../effects/running-calls.ts';
 import type { AssistantMessageRecord } from '../store/records.ts';
+import { recordId } from '../store/records.ts';
 import type { CallModelInput, Reply } from '../protocol.ts';
 import { NO_USAGE } from '../protocol.ts';
 import { loadRendered, openAgent, replyOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import { ask } from './ask.ts';
+import type { AttemptGuard } from './attempt.ts';
 import type { ActivityDeps } from './deps.ts';
 import { assertRoom } from './disk-room.ts';
 import { assertNotEnded } from './ended.ts';
@@ -28,24 +31,38 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
     const recorded = replyOf(files, input.turn);
     if (recorded) return answer(files, input, recorded);
 
-    const fence = createFence(deps, pulse);
-    await fence.pass(files, input.turn);
-    await assertRoom(deps.home);
-    const sealed = await sealTurn(deps, files, input);
-    const rendered = await loadRendered(deps, files.ref, files.meta.objects);
-    await makeRoom(deps, files, rendered, input.turn);
-    const question = { turn: input.turn, isLast: sealed?.last !== undefined };
-    const reply = await ask(deps, files, rendered, question, { pulse, fence });
-    // The question took long: an attempt that came later may have its own answer recorded, or be about to.
-    await files.transcript.refresh();
-    const faster = replyOf(files, input.turn);
-    if (faster) return answer(files, input, faster);
-    await fence.pass(files, input.turn);
-    const record = await recordReply(deps, files, rendered, input.turn, reply);
-    await files.transcript.sync();
-    if (record.calls.some(({ task }) => task)) crashPoint('child.before');
+    // Another attempt may still be at this very question, in this process: it is waited for. So it is when the server was
+    // set back, or when the machine slept.
+    const question = `${files.transcript.file} ${recordId({ ...files.ref, turn: input.turn }, 'reply')}`;
+    const guard = { pulse, fence: createFence(deps, pulse) };
+    const record = await runAlone(question, pulse.signal, () => askAndRecord(deps, files, input, guard));
     return answer(files, input, record);
   });
+}
+
+async function askAndRecord(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  input: CallModelInput,
+  guard: AttemptGuard,
+): Promise<AssistantMessageRecord> {
+  const { turn } = input;
+  await guard.fence.pass(files, turn);
+  await assertRoom(deps.home);
+  const sealed = await sealTurn(deps, files, input);
+  const rendered = await loadRendered(deps, files.ref, files.meta.objects);
+  await makeRoom(deps, files, rendered, turn);
+  const isLast = (sealed?.last ?? input.last) !== undefined;
+  const reply = await ask(deps, files, rendered, { turn, isLast }, guard);
+  // The question took long: an attempt that came later may have its own answer recorded, or be about to.
+  await files.transcript.refresh();
+  const faster = replyOf(files, turn);
+  if (faster) return faster;
+  await guard.fence.pass(files, turn);
+  const record = await recordReply(deps, files, rendered, turn, reply);
+  await files.transcript.sync();
+  if (record.calls.some(({ task }) => task)) crashPoint('child.before');
+  return record;
 }
 
 function answer(files: AgentFiles, { steering }: CallModelInput, record: AssistantMessageRecord): Reply {

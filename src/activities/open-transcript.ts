@@ -9,7 +9,6 @@ import type { ToolSchema } from '../model/model.ts';
 import type { Policy } from '../policy/policy.ts';
 import { workflowId } from '../protocol.ts';
 import type { AgentInput, AgentRef, OpenInput, Opened } from '../protocol.ts';
-import { forkOf } from '../store/fork.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { metaFromRecords, writeMeta } from '../store/meta.ts';
 import { recordId } from '../store/records.ts';
@@ -59,16 +58,16 @@ export async function writeOpening(
   await fence.awake();
   const transcript = await openCached(transcriptFile(deps.home, ref), { create: true });
   await writeHeader(deps, ref, input, transcript, prompt);
-  const files = await openAgent(deps, ref);
-  if (isUnforked(files)) await fence.pass(files, 1);
-  const note = forkOf(transcript, ref)?.note;
   await transcript.append({
-    id: recordId({ ...ref, turn: 1 }, 'user'),
+    // Also the prompt is written once: a branch begins after it.
+    id: recordId({ ...ref, branch: '', turn: 1 }, 'user'),
     type: 'message',
     role: 'user',
     turn: 1,
-    content: [toWellFormed(prompt), ...(note === undefined ? [] : [note])].map((text) => ({ type: 'text', text })),
+    content: [{ type: 'text', text: toWellFormed(prompt) }],
   });
+  const files = await openAgent(deps, ref);
+  if (isUnforked(files)) await fence.pass(files, 1);
   await transcript.sync();
   // The meta file is replaced, not appended to: a late attempt would bring back the start of an agent that has ended.
   await fence.awake();

@@ -37,11 +37,12 @@ export async function sealTurn(
   input: SealInput,
 ): Promise<UserMessageRecord | undefined> {
   const there = userMessageOf(files, input.turn);
+  const steering = unsaidSteering(files, input.steering);
+  if (there && input.turn === 1) await addToPrompt(files, steering);
   if (there) return there;
   const results = await collectResults(deps, files, input);
   const sealed = results.map(({ call, result, toolInput }) => toSealed(files, input.turn, call, toolInput, result));
   const last = input.last ?? (isGoingInCircles(sealed) ? 'repeated_call' : undefined);
-  const steering = unsaidSteering(files, input.steering);
   const content = [...results.map(toBlock), ...notes(files, { ...input, steering, last }, sealed)];
   if (content.length === 0) return undefined;
   crashPoint('seal.before');
@@ -57,6 +58,20 @@ export async function sealTurn(
   });
   crashPoint('seal.after');
   return record as UserMessageRecord;
+}
+
+/** The prompt has its record already; what there is to say before the first reply gets one of its own. */
+async function addToPrompt(files: AgentFiles, steering: readonly SteeringMessage[]): Promise<void> {
+  const content = notes(files, { turn: 1, steering }, []);
+  if (content.length === 0) return;
+  await files.transcript.append({
+    id: recordId({ ...files.ref, turn: 1 }, 'steer'),
+    type: 'message',
+    role: 'user',
+    turn: 1,
+    content,
+    ...(steering.length > 0 && { steering: steering.map(({ id }) => id) }),
+  });
 }
 
 interface CollectedResult {

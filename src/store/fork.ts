@@ -39,7 +39,10 @@ export function recordOfTurn(records: Records, position: RecordPosition, slot: s
   const own = records.get(recordId(position, slot));
   if (own) return own;
   const fork = forkOf(records, position);
-  if (!fork || fork.parent === null || position.turn > fork.keptTurn) return undefined;
+  if (!fork || fork.parent === null) return undefined;
+  // The prompt stays whatever else is left behind; it is the one message that no turn has written.
+  const lastTurn = slot === 'user' ? Math.max(1, fork.keptTurn) : fork.keptTurn;
+  if (position.turn > lastTurn) return undefined;
   const { epoch, branch } = positionOf(fork.parent);
   return recordOfTurn(records, { ...position, epoch, branch }, slot);
 }
@@ -53,7 +56,7 @@ export interface Split {
 /** Splits a transcript for a reset of the branch `base` to the end of a turn. */
 export function splitAt(records: readonly TranscriptRecord[], base: BranchPosition, keptTurn: number): Split {
   const chain = conversation(records, base);
-  const next = chain.findIndex((record) => record.type === 'message' && record.turn > keptTurn);
+  const next = chain.findIndex((record) => record.type === 'message' && record.turn > keptTurn && !isPrompt(record));
   const kept = (next < 0 ? chain : chain.slice(0, next)).filter((record) => record.type !== 'end');
   const last = kept.at(-1);
   const rest = last ? records.slice(records.indexOf(last) + 1) : records;
@@ -77,6 +80,10 @@ export function branchOfRun(records: readonly TranscriptRecord[], workflowRunId:
 function toFork({ data, parent }: EventRecord): Fork {
   const { keptTurn, note } = data;
   return { keptTurn: typeof keptTurn === 'number' ? keptTurn : 0, parent, ...(typeof note === 'string' && { note }) };
+}
+
+function isPrompt(record: TranscriptRecord): boolean {
+  return record.type === 'message' && record.turn === 1 && record.id.endsWith(':user');
 }
 
 function isReply(record: TranscriptRecord): record is AssistantMessageRecord {
