@@ -3,6 +3,7 @@ import { callFolder, openCallJournal } from '../effects/journal.ts';
 import { hasJob } from '../jobs/job-folder.ts';
 import type { AgentRef, TaskCall } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
+import { INTERRUPTED } from '../store/messages.ts';
 import { endOf } from '../store/meta.ts';
 import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
@@ -34,6 +35,7 @@ export async function lostEffectsNote(
 const HEAD =
   'A person has set this conversation back to this point. What you did after it is no longer in the conversation, but ' +
   'the workspace is as it was left, and these calls had already taken effect:';
+const UNKNOWN = 'interrupted; its effects are unknown';
 const TAIL = 'Look at what is there before you make any of them again.';
 
 async function effectLines(
@@ -80,8 +82,11 @@ async function outcomeOf(
   call: RecordedCall,
 ): Promise<string | undefined> {
   const folder = callFolder(deps.home, ref, call.callId);
-  const result = (await keptResult(deps, ref, call)) ?? sealedResult(transcript.records, call);
-  if (result) return result.isError ? 'it gave an error' : 'done';
+  const kept = await keptResult(deps, ref, call);
   const isBegun = hasJob(folder) || (await openCallJournal(folder).readIntent()) !== undefined;
-  return isBegun ? 'begun; its effects are unknown' : undefined;
+  if (!kept && isBegun) return UNKNOWN;
+  const result = kept ?? sealedResult(transcript.records, call);
+  if (!result) return undefined;
+  if (result.text.startsWith(INTERRUPTED)) return UNKNOWN;
+  return result.isError ? 'it gave an error' : 'done';
 }

@@ -1,0 +1,264 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { NO_USAGE, addUsage } from '../../src/protocol.ts';
+import { toScriptPrompt } from '../../src/simulator/index.ts';
+import { conversation } from '../../src/store/chain.ts';
+import { listAgents } from '../../src/store/listing.ts';
+import type { TranscriptRecord } from '../../src/store/records.ts';
+import { usageOf } from '../../src/store/usage.ts';
+import { createHarness } from '../helpers/harness.ts';
+import type { Harness, Run } from '../helpers/harness.ts';
+import { processesIn } from '../helpers/processes.ts';
+import { waitFor } from '../helpers/wait.ts';
+
+const bash = (command: string) => ({ name: 'bash', input: { command, timeout_ms: 120_000 } });
+
+/** One line in the file is one real execution. */
+const count = (mark: string) => ({ calls: [bash(`echo ${mark} >> count.txt`)] });
+
+/** Counts too, and then stands still until the test lets it go on. */
+const hold = (mark: string) => ({
+  calls: [bash(`echo ${mark} >> count.txt; until [ -e go-${mark} ]; do sleep 0.05; done`)],
+});
+const task = (description: string, prompt: string) => ({ name: 'task', input: { description, prompt } });
+
+const child = toScriptPrompt([count('child'), hold('held'), { text: 'child is done' }], 'child');
+const parent = toScriptPrompt(
+  [
+    count('before'),
+    {
+      calls: [{ name: 'write', input: { file_path: 'made.txt', content: 'made' } }, task('a child that waits', child)],
+    },
+    { text: 'parent: {{result:0}}' },
+  ],
+  'parent',
+);
+
+describe('a reset in the Temporal UI', () => {
+  let harness: Harness;
+
+  beforeEach(async () => {
+    harness = await createHarness();
+  }, 90_000);
+
+  afterEach(() => harness.close());
+
+  it('to an earlier turn while a child runs: ends the child, keeps what came before, asks anew and says what was done', async () => {
+    const run = await harness.run(parent);
+    await counted(harness, 'held');
+    const branch = await resetTo(harness, run, 't2');
+    await counted(harness, 'held', 2);
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 3 });
+
+    expect(turnsAsked(harness, 'parent')).toEqual([1, 2, 2, 3]);
+    expect(await counts(harness)).toEqual(['before', 'child', 'held', 'child', 'held']);
+    const records = await harness.records(run);
+    const chain = conversation(records);
+    const fork = chain.find((record) => record.type === 'event' && record.name === 'fork');
+    expect(fork).toMatchObject({ id: `${run.runId}:0:${branch}:0:fork`, parent: `${run.runId}:0::1:reply` });
+    expect(messagesOf(chain)).toEqual(['1 user', '1 assistant', '2 user', '2 assistant', '3 user', '3 assistant']);
+    expect(messagesOf(records)).toEqual([
+      ...['1 user', '1 assistant', '2 user', '2 assistant'],
+      ...['2 user', '2 assistant', '3 user', '3 assistant'],
+    ]);
+    const told = textOf(chain, 2);
+    expect(told).toContain('- t2.0 write made.txt: done');
+    expect(told).toContain('the sub-agent ended as cancelled\n  - t1.0 bash echo child >> count.txt: done');
+    expect(told).toMatch(/- t2.0 bash echo held .*: interrupted; its effects are unknown/);
+    expect(told).not.toContain('echo before');
+    await expectEnds(harness, run, ['cancelled', 'completed', 'completed']);
+    await expectExactBill(harness, run);
+  }, 120_000);
+
+  it('to the first turn: the prompt stays, everything else begins anew', async () => {
+    const run = await harness.run(parent);
+    await counted(harness, 'held');
+    await resetTo(harness, run, 't1');
+    await counted(harness, 'held', 2);
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 3 });
+    expect(turnsAsked(harness, 'parent')).toEqual([1, 2, 1, 2, 3]);
+    const chain = conversation(await harness.records(run));
+    expect(messagesOf(chain)).toEqual([
+      ...['1 user', '1 user', '1 assistant', '2 user', '2 assistant', '3 user', '3 assistant'],
+    ]);
+    expect(textOf(chain, 1)).toContain('- t1.0 bash echo before >> count.txt: done');
+    await expectEnds(harness, run, ['cancelled', 'completed', 'completed']);
+    await expectExactBill(harness, run);
+  }, 120_000);
+
+  it('to before the opening: nothing is written twice', async () => {
+    const run = await harness.run(toScriptPrompt([hold('first'), { text: 'done' }], 'opened twice'));
+    await counted(harness, 'first');
+    await resetTo(harness, run, 'open');
+    await counted(harness, 'first', 2);
+    await harness.write('go-first', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
+    const records = await harness.records(run);
+    expect(records.filter(({ type }) => type === 'session_meta')).toHaveLength(1);
+    expect(messagesOf(records).filter((message) => message === '1 user')).toHaveLength(2);
+    expect(await counts(harness)).toEqual(['first', 'first']);
+    expect(processesIn('go-first')).toEqual([]);
+  }, 120_000);
+
+  it('to between a reply and its calls: what they did stands, nothing is done twice', async () => {
+    const steps = [
+      { calls: [bash('echo one >> count.txt'), bash('echo two >> count.txt')] },
+      hold('held'),
+      { text: 'done' },
+    ];
+    const run = await harness.run(toScriptPrompt(steps, 'reset between'));
+    await counted(harness, 'held');
+    await resetTo(harness, run, 't1.0');
+    await counted(harness, 'held', 2);
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 3 });
+    expect(await counts(harness)).toEqual(['one', 'two', 'held', 'held']);
+    expect(turnsAsked(harness, 'reset between')).toEqual([1, 2, 2, 3]);
+  }, 120_000);
+
+  it('to before the start of a child that runs: it is ended, and its parent is told so', async () => {
+    const run = await harness.run(parent);
+    await counted(harness, 'held');
+    await resetTo(harness, run, 'child');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 3 });
+    expect(textOf(conversation(await harness.records(run)), 3)).toContain('cancelled before it was done');
+    expect(await counts(harness)).toEqual(['before', 'child', 'held']);
+    expect(turnsAsked(harness, 'parent')).toEqual([1, 2, 3]);
+    expect(processesIn('go-held')).toEqual([]);
+    await expectEnds(harness, run, ['cancelled', 'completed']);
+  }, 120_000);
+
+  it('to before the start of a child that has ended: it answers from its transcript', async () => {
+    await harness.write('go-held', '');
+    const run = await harness.run(parent);
+    await run.result();
+    await resetTo(harness, run, 'child');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 3 });
+    expect(await counts(harness)).toEqual(['before', 'child', 'held']);
+    expect(turnsAsked(harness, 'child')).toEqual([1, 2, 3]);
+    expect(turnsAsked(harness, 'parent')).toEqual([1, 2, 3, 3]);
+    const records = await harness.records(run);
+    expect(textOf(conversation(records), 3)).toContain('child is done');
+    expect(records.filter(({ type }) => type === 'end')).toHaveLength(2);
+    expect(conversation(records).filter(({ type }) => type === 'end')).toHaveLength(1);
+    await expectExactBill(harness, run);
+  }, 120_000);
+
+  it('with a child that it keeps: waits for that very child', async () => {
+    const run = await harness.run(parent);
+    await counted(harness, 'held');
+    await resetTo(harness, run, 'after the start');
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 3 });
+    expect(await counts(harness)).toEqual(['before', 'child', 'held']);
+    expect(turnsAsked(harness, 'child')).toEqual([1, 2, 3]);
+    await expectEnds(harness, run, ['completed', 'completed']);
+  }, 120_000);
+
+  it('of the run that an earlier reset has left: forks from that one', async () => {
+    const steps = [count('one'), count('two'), hold('held'), { text: 'done' }];
+    const run = await harness.run(toScriptPrompt(steps, 'reset twice'));
+    await counted(harness, 'held');
+    const { runId } = (await run.handle.describe()) as { runId: string };
+    const first = await resetTo(harness, run, 't2');
+    await counted(harness, 'held', 2);
+    const second = await resetTo(harness, run, 't3', runId);
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 4 });
+    const chain = conversation(await harness.records(run));
+    const ids = chain.filter(({ type }) => type === 'message').map(({ id }) => id.split(':')[2]);
+    expect(ids).toEqual(['', '', '', '', second, second, second, second]);
+    expect(JSON.stringify(chain)).not.toContain(`:${first}:`);
+    expect(textOf(chain, 3)).toContain('- t2.0 bash echo two >> count.txt: done');
+  }, 120_000);
+});
+
+/** Resets to right before the activity of that id (or the child) was asked for; answers the new run's id. */
+async function resetTo(harness: Harness, run: Run, point: string, runId?: string): Promise<string> {
+  const handle = harness.client.workflow.getHandle(run.runId, runId);
+  const { events } = await handle.fetchHistory();
+  const found = events?.find((event) =>
+    point === 'child'
+      ? event.startChildWorkflowExecutionInitiatedEventAttributes
+      : point === 'after the start'
+        ? event.childWorkflowExecutionStartedEventAttributes
+        : event.activityTaskScheduledEventAttributes?.activityId === point,
+  );
+  const asked =
+    found?.startChildWorkflowExecutionInitiatedEventAttributes ?? found?.activityTaskScheduledEventAttributes;
+  const finish =
+    asked?.workflowTaskCompletedEventId ??
+    events?.find(
+      ({ eventId, workflowTaskCompletedEventAttributes: done }) =>
+        done && eventId && found?.eventId && eventId.gt(found.eventId),
+    )?.eventId;
+  const reset = await harness.client.workflowService.resetWorkflowExecution({
+    namespace: 'default',
+    workflowExecution: { workflowId: run.runId, runId: runId ?? '' },
+    reason: 'test',
+    workflowTaskFinishEventId: finish,
+    requestId: crypto.randomUUID(),
+  });
+  return reset.runId;
+}
+
+function messagesOf(records: readonly TranscriptRecord[]): string[] {
+  return records.flatMap((record) => (record.type === 'message' ? [`${record.turn} ${record.role}`] : []));
+}
+
+/** All that a turn's user messages say. */
+function textOf(records: readonly TranscriptRecord[], turn: number): string {
+  const messages = records.filter(
+    (record) => record.type === 'message' && record.role === 'user' && record.turn === turn,
+  );
+  return messages
+    .flatMap((record) => (record.type === 'message' ? record.content : []))
+    .map((block) => String(block.text ?? block.content))
+    .join('\n');
+}
+
+/** Readers see one end an agent; its meta and the server say the same. */
+async function expectEnds(harness: Harness, run: Run, statuses: readonly string[]): Promise<void> {
+  const { agents } = await listAgents(harness.home, run.stem);
+  expect(agents.map(({ status }) => status).sort()).toEqual(statuses);
+  for (const { agentId, workflowId, status } of agents) {
+    const ends = conversation(await harness.records(run, agentId)).filter(({ type }) => type === 'end');
+    expect(ends).toMatchObject([{ status }]);
+    const there = await harness.client.workflow.getHandle(workflowId).describe();
+    expect(there.status.name).toBe(status.toUpperCase());
+  }
+}
+
+/** Every branch was paid for. */
+async function expectExactBill(harness: Harness, run: Run): Promise<void> {
+  const { agents } = await listAgents(harness.home, run.stem);
+  const own = await Promise.all(agents.map(async ({ agentId }) => usageOf(await harness.records(run, agentId)).own));
+  const sum = own.reduce(addUsage, NO_USAGE);
+  const served = harness.simulator.ledger().reduce((total, { usage }) => total + usage.output_tokens, 0);
+  expect(sum.outputTokens).toBe(served);
+  expect(sum.requests).toBe(harness.simulator.ledger().length);
+  expect(agents.find(({ agentId }) => agentId === run.runId)?.usage.subtree).toEqual(sum);
+}
+
+function turnsAsked(harness: Harness, name: string): number[] {
+  const entries = harness.simulator.ledger();
+  return entries.filter(({ messages }) => firstWords(messages).startsWith(name)).map(({ turn }) => turn);
+}
+
+function firstWords(messages: unknown): string {
+  const [first] = messages as readonly { content: string | readonly { text?: string }[] }[];
+  return typeof first?.content === 'string' ? first.content : (first?.content[0]?.text ?? '');
+}
+
+async function counts(harness: Harness): Promise<string[]> {
+  const text = await readFile(join(harness.workspace, 'count.txt'), 'utf8').catch(() => '');
+  return text.split('\n').filter((line) => line !== '');
+}
+
+async function counted(harness: Harness, mark: string, times = 1): Promise<void> {
+  const isDone = async () => (await counts(harness)).filter((line) => line === mark).length >= times;
+  await waitFor(`${mark} to be done ${times} times`, isDone, 60_000);
+}
