@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { callFolder } from '../../src/effects/journal.ts';
+import { jobFiles, readExit } from '../../src/jobs/job-folder.ts';
 import { NO_USAGE, addUsage } from '../../src/protocol.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { conversation } from '../../src/store/chain.ts';
@@ -94,6 +96,12 @@ describe('a reset in the Temporal UI', () => {
     await counted(harness, 'first');
     await resetTo(harness, run, 'open');
     await counted(harness, 'first', 2);
+    const left = callFolder(
+      harness.home,
+      { ...run, agentId: run.runId, transcript: run.stem, epoch: 0, branch: '' },
+      't1.0',
+    );
+    expect(await readExit(jobFiles(left))).toMatchObject({ cancelled: true });
     await harness.write('go-first', '');
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
     const records = await harness.records(run);

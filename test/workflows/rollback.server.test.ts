@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { callFolder } from '../../src/effects/journal.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { STEER_UPDATE } from '../../src/protocol.ts';
-import type { SteeringMessage } from '../../src/protocol.ts';
+import type { AgentRef, SteeringMessage } from '../../src/protocol.ts';
 import { listAgents } from '../../src/store/listing.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
@@ -77,6 +78,8 @@ describe('a server that is set back to an older copy of its database', () => {
       await setBack(harness, server, run, lost);
       await harness.write('go-below', '');
       await counted(harness, 'root');
+      // What was sealed needs no journal any more.
+      await rm(callFolder(harness.home, refOf(run), 't10.1'), { recursive: true });
       await setBack(harness, server, run, lost);
       await harness.write('go-root', '');
       expect(await run.result()).toMatchObject({ status: 'completed', preview: 'all done', turns: 15 });
@@ -157,6 +160,10 @@ async function powerCut(harness: Harness, setServerBack: () => Promise<void>): P
   await Promise.all(harness.workers.map((worker) => worker.kill('SIGKILL')));
   await setServerBack();
   await harness.startWorker();
+}
+
+function refOf({ runId, stem }: Run): AgentRef {
+  return { runId, agentId: runId, transcript: stem, epoch: 0, branch: '' };
 }
 
 async function steer(run: Run, message: SteeringMessage): Promise<void> {
