@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { conversation, epochOf, headOf } from '../../src/store/chain.ts';
 import { attempt, end, event, idOf, reply, session, toRecords, usage, user } from './fixtures.ts';
+import { OWNER_EVENT } from '../../src/store/records.ts';
 import type { RecordDraft } from '../../src/store/transcript.ts';
 
 const turns = (from: number, to: number, branch = ''): RecordDraft[] =>
@@ -93,14 +94,16 @@ it('of a list that grows is what it would be of a fresh one', () => {
     fc.record({ turn: fc.nat(4), branch: fc.constantFrom('', 'b'), epoch: fc.nat(1) }).map((where) => user(where)),
     fc.record({ turn: fc.nat(4), branch: fc.constantFrom('', 'b') }).map((where) => reply(where)),
     fc.record({ turn: fc.nat(4) }).map((where) => usage(where, 1)),
+    fc.record({ turn: fc.nat(4), branch: fc.constantFrom('', 'b') }).map((where) => event(where, OWNER_EVENT, {})),
   );
+  const branches = [undefined, { epoch: 0, branch: '' }, { epoch: 0, branch: 'b' }, { epoch: 1, branch: '' }];
   fc.assert(
     fc.property(fc.uniqueArray(draft, { selector: ({ id }) => id }), (drafts) => {
       const records = toRecords(drafts);
       const growing: typeof records = [];
       for (const record of records) {
         growing.push(record);
-        expect(conversation(growing)).toEqual(conversation([...growing]));
+        for (const of of branches) expect(conversation(growing, of)).toEqual(conversation([...growing], of));
       }
     }),
   );
