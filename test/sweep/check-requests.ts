@@ -18,10 +18,14 @@ function replyProblems({ role, records, lines, served }: Agent): Violation[] {
   return replies.flatMap((reply) => {
     const turn = 'turn' in reply ? reply.turn : 0;
     const copies = lines.filter((line) => line.includes(`"id":"${reply.id}"`)).length;
-    const later = served.filter((entry) => entry.turn === turn && Date.parse(entry.at) > Date.parse(reply.at));
+    const isLater = ({ at }: { readonly at: string }): boolean => Date.parse(at) > Date.parse(reply.at);
+    const requests = served.filter((entry) => entry.turn === turn && isLater(entry));
+    // With the reply in it, the model server takes a request for one of the next turn.
+    const attempts = records.filter((record) => record.type === 'attempt' && record.turn === turn && isLater(record));
     return [
       ...(copies === 1 ? [] : [doubled(`reply ${turn} of ${role} is there ${copies} times`)]),
-      ...later.map(({ n }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (request ${n})`)),
+      ...requests.map(({ n }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (request ${n})`)),
+      ...attempts.map(({ id }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (${id})`)),
     ];
   });
 }
