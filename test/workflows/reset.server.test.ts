@@ -127,6 +127,18 @@ describe('a reset in the Temporal UI', () => {
     expect(turnsAsked(harness, 'reset between')).toEqual([1, 2, 2, 3]);
   }, 120_000);
 
+  it('promise 2: to between a reply and its calls while one runs: what is kept stands, and the command goes on', async () => {
+    const calls = [bash('echo one >> count.txt'), ...hold('held').calls];
+    const run = await harness.run(toScriptPrompt([{ calls }, { text: 'done' }], 'reset in a turn'));
+    await counted(harness, 'held');
+    await resetTo(harness, run, 't1.0');
+    await waitFor('the branch to begin', async () => JSON.stringify(await harness.records(run)).includes(':0:fork"'));
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 2 });
+    expect(await counts(harness)).toEqual(['one', 'held']);
+    expect(turnsAsked(harness, 'reset in a turn')).toEqual([1, 2]);
+  }, 120_000);
+
   it('to before the start of a child that runs: it is ended, and its parent is told so', async () => {
     const run = await harness.run(parent);
     await counted(harness, 'held');

@@ -78,8 +78,6 @@ describe('a server that is set back to an older copy of its database', () => {
       await setBack(harness, server, run, lost);
       await harness.write('go-below', '');
       await counted(harness, 'root');
-      // What was sealed needs no journal any more.
-      await rm(callFolder(harness.home, refOf(run), 't10.1'), { recursive: true });
       await setBack(harness, server, run, lost);
       await harness.write('go-root', '');
       expect(await run.result()).toMatchObject({ status: 'completed', preview: 'all done', turns: 15 });
@@ -92,6 +90,18 @@ describe('a server that is set back to an older copy of its database', () => {
     },
     180_000,
   );
+
+  it('promise 2: a call whose result is sealed is not made again, also when its journal is gone', async () => {
+    const run = await harness.run(toScriptPrompt([count('sealed'), hold('held'), { text: 'done' }], 'sealed'));
+    const before = server.commits();
+    await counted(harness, 'held');
+    await rm(callFolder(harness.home, refOf(run), 't1.0'), { recursive: true });
+    await powerCut(harness, () => server.goBackTo(before));
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 3 });
+    expect(await counts(harness)).toEqual(['sealed', 'held']);
+    expect(asked(harness)).toHaveLength(3);
+  }, 120_000);
 
   it('promise 5: a cancel that it lost still holds for every agent that had ended', async () => {
     const run = await harness.run(tree);
