@@ -18,7 +18,8 @@ export default defineConfig({
           name: 'server',
           include: ['test/**/*.server.test.ts'],
           pool: 'forks',
-          fileParallelism: false,
+          // They mostly wait for time-outs: a few at once cost little, one after another cost twenty minutes.
+          poolOptions: { forks: { minForks: 1, maxForks: 3 } },
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: ['test/helpers/server-setup.ts'],

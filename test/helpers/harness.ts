@@ -20,6 +20,7 @@ import { listAgents } from '../../src/store/listing.ts';
 import { readTranscript } from '../../src/store/read.ts';
 import { historiesOf, replayProblems } from './replay.ts';
 import type { KeptHistory } from './replay.ts';
+import { processesIn } from './processes.ts';
 import { waitFor } from './wait.ts';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
@@ -57,6 +58,7 @@ export class Harness {
   readonly workers: Worker[] = [];
   readonly #started: string[] = [];
   readonly #folder: string;
+  #queue: string | undefined;
   readonly #environment: NodeJS.ProcessEnv;
 
   constructor(folder: string, simulator: Simulator, temporal: TemporalClient, environment: NodeJS.ProcessEnv) {
@@ -111,6 +113,8 @@ export class Harness {
       warn: () => undefined,
     });
     this.#started.push(runId);
+    // Kept, since a test may take the home away before the histories are looked at.
+    this.#queue = taskQueue(homeId(this.home));
     return this.runOf(runId, stem);
   }
 
@@ -147,13 +151,18 @@ export class Harness {
 
   /** Every history of this home so far: agents at every level, each of their runs. */
   histories(): Promise<readonly KeptHistory[]> {
-    return historiesOf(this.client, taskQueue(homeId(this.home)), this.#started);
+    return historiesOf(this.client, this.#queue ?? taskQueue(homeId(this.home)), this.#started);
   }
 
   /**
    * Ends everything. Each history of this home is replayed first: one that the built code would not write again fails
    * the test. `withoutReplay` says why that cannot be done, when its server is gone for example.
    */
+  /** Processes that work in this workspace, by a part of their command line. */
+  processesIn(text: string): number[] {
+    return processesIn(this.workspace, text);
+  }
+
   async close({ withoutReplay }: { withoutReplay?: string } = {}): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.kill('SIGKILL')));
     try {

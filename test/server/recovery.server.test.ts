@@ -7,7 +7,6 @@ import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 /** The first request is never answered; the next one is. */
@@ -49,7 +48,7 @@ describe('the death of a worker', () => {
   it('promise 2: told to the server, leaves a command running and its output whole', async () => {
     const run = await harness.run(command('told-once'));
     const victim = await holderOf(harness, run, 't1.0');
-    await waitFor('the command to run', () => processesIn('told-once').length > 0);
+    await waitFor('the command to run', () => harness.processesIn('told-once').length > 0);
     await victim.kill();
     await tell(harness, victim);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
@@ -93,9 +92,9 @@ describe('a worker that is told to end', () => {
   it('promise 2: hands a command over at once, and it runs on', async () => {
     const run = await harness.run(command('handed-over', 6));
     const leaving = await holderOf(harness, run, 't1.0');
-    await waitFor('the command to run', () => processesIn('handed-over').length > 0);
+    await waitFor('the command to run', () => harness.processesIn('handed-over').length > 0);
     await leaving.kill('SIGTERM');
-    expect(processesIn('handed-over').length).toBeGreaterThan(0);
+    expect(harness.processesIn('handed-over').length).toBeGreaterThan(0);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
     expect(await counted(harness)).toEqual(['handed-over']);
     const call = (await endedAttempts(run.handle)).find(({ activityId }) => activityId === 't1.0');
@@ -144,7 +143,7 @@ describe('supervised workers', () => {
       harness.run(silentOnce('unanswered')),
       harness.run(toScriptPrompt([{ text: 'asked once', fault: { betweenMs: 500 } }], 'asked')),
     ]);
-    await waitFor('the command to run', () => processesIn('upgraded').length > 0);
+    await waitFor('the command to run', () => harness.processesIn('upgraded').length > 0);
     for (const word of ['asked', 'unanswered']) await isAsking(harness, word);
     const second = await supervise(harness, 'next-build');
     expect(second.pids.workers.filter((pid) => first.pids.workers.includes(pid))).toEqual([]);

@@ -50,7 +50,7 @@ describe('what is stored and cannot be used', () => {
   it('a transcript that a newer version has written to: the run fails, and not a byte is added', async () => {
     await harness.startWorker();
     const run = await harness.run(toScriptPrompt([hold('newer'), done], 'newer transcript'));
-    await whenHeld('newer');
+    await whenHeld(harness, 'newer');
     const file = rootTranscriptFile(harness.home, run.stem);
     await appendFile(file, '{"v":2,"type":"checkpoint","id":"from:the:future","parent":null,"at":"","turn":2}\n');
     const before = await readFile(file);
@@ -78,7 +78,7 @@ describe('what is stored and cannot be used', () => {
   it('promise 1: a torn tail and 50 MB of rubbish in the middle of a run are passed over', async () => {
     const worker = await harness.startWorker();
     const run = await harness.run(toScriptPrompt([read, hold('torn'), read, done], 'torn'));
-    await whenHeld('torn');
+    await whenHeld(harness, 'torn');
     await worker.kill('SIGKILL');
     const file = rootTranscriptFile(harness.home, run.stem);
     await appendFile(file, Buffer.concat([Buffer.alloc(50 * 1024 * 1024, 'x'), Buffer.from('\n{"v":1,"type":"mess')]));
@@ -99,7 +99,7 @@ describe('what is stored and cannot be used', () => {
       CLOCK_BACK,
     });
     const run = await harness.run(toScriptPrompt([read, hold('clock'), read, done], 'set back'));
-    await whenHeld('clock');
+    await whenHeld(harness, 'clock');
     await writeFile(CLOCK_BACK, '');
     await release(harness, 'clock');
     expect(await run.result()).toMatchObject({ status: 'completed', turns: 4 });

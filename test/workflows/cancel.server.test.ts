@@ -3,7 +3,6 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { listAgents } from '../../src/store/listing.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { waitFor } from '../helpers/wait.ts';
@@ -67,7 +66,7 @@ describe('promise 5: a stop stops everything', () => {
 /** Waits until every branch is where it should be when the cancel comes. */
 async function startTree(harness: Harness): Promise<Run> {
   const run = await harness.run(tree, { historyEvents: 40, maxTurns: 500 });
-  await waitFor('the command to run', () => processesIn('sleep 600').length > 0);
+  await waitFor('the command to run', () => harness.processesIn('sleep 600').length > 0);
   await waitFor('the silent call to be open', () =>
     harness.simulator
       .ledger()
@@ -103,7 +102,7 @@ async function expectAllCancelled(harness: Harness, run: Run): Promise<void> {
     const { status } = await harness.client.workflow.getHandle(workflowId).describe();
     expect(status.name).toBe('CANCELLED');
   }
-  expect(processesIn('sleep 600')).toEqual([]);
+  expect(harness.processesIn('sleep 600')).toEqual([]);
   for (const { agentId } of agents) {
     const ends = (await harness.records(run, agentId)).filter(({ type }) => type === 'end');
     expect(ends).toMatchObject([{ status: 'cancelled' }]);

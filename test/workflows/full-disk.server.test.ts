@@ -90,7 +90,7 @@ describe.skipIf(problem !== undefined)(`while errand’s disk is full (${problem
 
   async function heldRun(outageMs?: number): Promise<Run> {
     const run = await harness.run(toScriptPrompt(steps, 'on a small disk'), outageMs === undefined ? {} : { outageMs });
-    await whenHeld('disk');
+    await whenHeld(harness, 'disk');
     return run;
   }
 

@@ -5,7 +5,6 @@ import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { usageOf } from '../../src/store/usage.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 /** One line in the file is one real execution. */
@@ -44,7 +43,7 @@ describe('kill -9 of all workers', () => {
       'killed in a command',
     );
     const run = await harness.run(prompt);
-    await waitFor('the command to run', () => processesIn('once-only').length > 0);
+    await waitFor('the command to run', () => harness.processesIn('once-only').length > 0);
     await killAll(harness);
     expect(await afterRestart(harness, run)).toMatchObject({ status: 'completed', preview: 'done' });
     expect(turnsAsked(harness)).toEqual([1, 2]);

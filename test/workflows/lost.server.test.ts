@@ -6,7 +6,6 @@ import type { AgentMeta } from '../../src/store/records.ts';
 import { usageOf } from '../../src/store/usage.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 /** A command that no other test process on this machine runs. */
@@ -39,11 +38,11 @@ describe('promise 6: a terminated agent gets its ending', () => {
 
   it('a root in a command: the command is gone, the ending is written once, by whichever worker', async () => {
     const run = await harness.run(sleeper(601));
-    await waitFor('the command to run', () => processesIn(long(601)).length > 0);
+    await waitFor('the command to run', () => harness.processesIn(long(601)).length > 0);
     await run.handle.terminate('by hand');
     const [root] = await whenAllEnded(harness, run);
     expect(root).toMatchObject({ status: 'lost', error: 'terminated', turns: 1 });
-    expect(processesIn(long(601))).toEqual([]);
+    expect(harness.processesIn(long(601))).toEqual([]);
     expect(await endsOf(harness, run, run.runId)).toMatchObject([{ status: 'lost' }]);
   }, 90_000);
 
@@ -54,13 +53,13 @@ describe('promise 6: a terminated agent gets its ending', () => {
       task('waits for a silent model', silent),
     ];
     const run = await harness.run(toScriptPrompt([{ calls: children }], 'above'), { historyEvents: 40, maxTurns: 500 });
-    await waitFor('the command to run', () => processesIn(long(602)).length > 0);
+    await waitFor('the command to run', () => harness.processesIn(long(602)).length > 0);
     await waitFor('a child to have continued as new', () => hasContinued(harness, run), 60_000);
     await waitFor('the silent call to be open', () => hasOpenRequest(harness, 'silent'));
     await run.handle.terminate('by hand');
     const agents = await whenAllEnded(harness, run);
     expect(agents.map(({ status }) => status)).toEqual(['lost', 'cancelled', 'cancelled', 'cancelled']);
-    expect(processesIn(long(602))).toEqual([]);
+    expect(harness.processesIn(long(602))).toEqual([]);
     for (const { workflowId, depth } of agents) {
       const { status } = await harness.client.workflow.getHandle(workflowId).describe();
       expect(status.name).toBe(depth === 0 ? 'TERMINATED' : 'CANCELLED');
@@ -86,11 +85,11 @@ describe('promise 6: a terminated agent gets its ending', () => {
     const run = await harness.run(
       toScriptPrompt([{ calls: [task('sleeps for ten minutes', sleeper(603))] }, { text: 'went on' }], 'above sleeper'),
     );
-    await waitFor('the command to run', () => processesIn(long(603)).length > 0);
+    await waitFor('the command to run', () => harness.processesIn(long(603)).length > 0);
     const { agents } = await listAgents(harness.home, run.stem);
     await run.child(agents[1]?.agentId ?? '').terminate('by hand');
     await waitFor('the parent to ask again', async () => (await turnsAsked(harness, run, run.runId)).includes(2));
-    expect(processesIn(long(603))).toEqual([]);
+    expect(harness.processesIn(long(603))).toEqual([]);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'went on' });
   }, 90_000);
 });

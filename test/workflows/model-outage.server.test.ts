@@ -21,7 +21,7 @@ describe('while the model server is away', () => {
   it('a run waits, says for what and since when, and goes on without paying for the outage', async () => {
     harness = await createHarness();
     const run = await harness.run(toScriptPrompt([hold('model'), { text: 'after all' }], 'waits'));
-    await whenHeld('model');
+    await whenHeld(harness, 'model');
     const { port } = harness.simulator;
     await harness.simulator.close();
     await release(harness, 'model');
@@ -44,7 +44,7 @@ describe('while the model server is away', () => {
   it('a run that has waited for limits.outageMs fails and says so', async () => {
     harness = await createHarness();
     const run = await harness.run(toScriptPrompt([hold('limit'), { text: 'never' }], 'gives up'), { outageMs: 2_000 });
-    await whenHeld('limit');
+    await whenHeld(harness, 'limit');
     await harness.simulator.close();
     await release(harness, 'limit');
     const ending = await awaitResult(harness.client, run.runId);

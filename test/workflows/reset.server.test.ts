@@ -11,7 +11,6 @@ import type { TranscriptRecord } from '../../src/store/records.ts';
 import { usageOf } from '../../src/store/usage.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const bash = (command: string) => ({ name: 'bash', input: { command, timeout_ms: 120_000 } });
@@ -108,7 +107,7 @@ describe('a reset in the Temporal UI', () => {
     expect(records.filter(({ type }) => type === 'session_meta')).toHaveLength(1);
     expect(messagesOf(records).filter((message) => message === '1 user')).toHaveLength(2);
     expect(await counts(harness)).toEqual(['first', 'first']);
-    expect(processesIn('go-first')).toEqual([]);
+    expect(harness.processesIn('go-first')).toEqual([]);
   }, 120_000);
 
   it('to between a reply and its calls: what they did stands, nothing is done twice', async () => {
@@ -147,7 +146,7 @@ describe('a reset in the Temporal UI', () => {
     expect(textOf(conversation(await harness.records(run)), 3)).toContain('cancelled before it was done');
     expect(await counts(harness)).toEqual(['before', 'child', 'held']);
     expect(turnsAsked(harness, 'parent')).toEqual([1, 2, 3]);
-    expect(processesIn('go-held')).toEqual([]);
+    expect(harness.processesIn('go-held')).toEqual([]);
     await expectEnds(harness, run, ['cancelled', 'completed']);
   }, 120_000);
 

@@ -9,7 +9,6 @@ import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { startOwnServer } from '../helpers/own-server.ts';
 import type { OwnServer } from '../helpers/own-server.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const LONG_MS = 180_000;
@@ -88,8 +87,8 @@ describe('while the Temporal server is away', () => {
     await waitFor(
       'a model call, a command and a child’s command to be under way',
       () =>
-        processesIn('echo alone').length > 0 &&
-        processesIn('echo below').length > 0 &&
+        harness.processesIn('echo alone').length > 0 &&
+        harness.processesIn('echo below').length > 0 &&
         harness.simulator.ledger().some(({ outcome }) => outcome === 'open'),
       60_000,
     );

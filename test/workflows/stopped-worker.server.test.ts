@@ -10,7 +10,6 @@ import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
 import { openLine } from '../helpers/line.ts';
 import type { Line } from '../helpers/line.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const LONG_MS = 90_000;
@@ -71,7 +70,7 @@ describe('promise 2: a worker that was stopped past the time-out and goes on', (
       const running = await harness.run(command);
       await waitFor('both model calls and the command to be under way', () => {
         const open = harness.simulator.ledger().filter(({ outcome }) => outcome === 'open');
-        return open.length === 2 && processesIn('all of it').length > 0;
+        return open.length === 2 && harness.processesIn('all of it').length > 0;
       });
       const editing = await harness.run(edits);
       await isStopped();

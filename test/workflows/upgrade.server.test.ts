@@ -7,7 +7,6 @@ import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { buildCommit, previousCommit } from '../helpers/previous-build.ts';
-import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const commit = previousCommit();
@@ -39,7 +38,7 @@ it.skipIf(commit === undefined)(
       await harness.write('a.txt', 'alpha\n');
       const worker = await harness.startWorker({}, previous.dist);
       const run = await startWith(previous.dist, harness);
-      await waitFor('the command to run', () => processesIn('once-upgraded').length > 0);
+      await waitFor('the command to run', () => harness.processesIn('once-upgraded').length > 0);
       await worker.kill('SIGKILL');
       await harness.startWorker();
       expect(await run.result()).toMatchObject({ status: 'completed', preview: 'finished by the newer one', turns: 5 });
