@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 // `unit` needs nothing but Node; `server` starts real Temporal servers and kills real processes, so few at once.
 export default defineConfig({
   test: {
+    // The tests with a server mostly wait for time-outs: one after another they would take twenty minutes.
+    minWorkers: 1,
+    maxWorkers: 3,
     projects: [
       {
         test: {
@@ -18,8 +21,6 @@ export default defineConfig({
           name: 'server',
           include: ['test/**/*.server.test.ts'],
           pool: 'forks',
-          // They mostly wait for time-outs: a few at once cost little, one after another cost twenty minutes.
-          poolOptions: { forks: { minForks: 1, maxForks: 3 } },
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: ['test/helpers/server-setup.ts'],
