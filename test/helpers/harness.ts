@@ -202,7 +202,8 @@ export async function createHarness(
   const environment: NodeJS.ProcessEnv = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
-    ERRAND_BWRAP: process.env.ERRAND_BWRAP,
+    // Named outright, since a worker of another tree (an older build) has no list of what set-up found here.
+    ERRAND_BWRAP: loadConfig({ env: process.env }).tools.bwrap.value.path,
     ERRAND_HOME: join(folder, 'home'),
     TEMPORAL_ADDRESS: options.address ?? (await sharedAddress()),
     ANTHROPIC_BASE_URL: simulator.url,

@@ -1,15 +1,15 @@
 import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { awaitResult, describePending } from '../../src/client.ts';
+import { awaitResult } from '../../src/client.ts';
 import { callFolder } from '../../src/effects/journal.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { rootTranscriptFile } from '../../src/store/layout.ts';
 import { readTranscript } from '../../src/store/read.ts';
 import { createHarness } from '../helpers/harness.ts';
+import { toldTrouble } from '../helpers/trouble.ts';
 import type { Harness } from '../helpers/harness.ts';
 import { hold, release, whenHeld } from '../helpers/hold.ts';
-import { waitFor } from '../helpers/wait.ts';
 
 const read = { calls: [{ name: 'read', input: { file_path: 'a.txt' } }] };
 const done = { text: 'done' };
@@ -68,7 +68,7 @@ describe('what is stored and cannot be used', () => {
     await writeFile(journal, 'somebody’s');
     await harness.startWorker();
     const run = await harness.run(toScriptPrompt([read, done], 'no journal'));
-    const words = await waitFor('the trouble to be told', () => describePending(harness.client, run.runId, new Date()));
+    const words = await toldTrouble(harness, run);
     expect(words).toMatch(/^store not available: a file is where a folder must be since/);
     await rename(journal, `${journal}-away`);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });

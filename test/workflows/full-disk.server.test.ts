@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { awaitResult, describePending } from '../../src/client.ts';
+import { awaitResult } from '../../src/client.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { readTranscript } from '../../src/store/read.ts';
 import { rootTranscriptFile } from '../../src/store/layout.ts';
@@ -10,6 +10,7 @@ import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { hold, release, whenHeld } from '../helpers/hold.ts';
 import { fill, makeRoom, mountSmallDisk, remount, smallDiskProblem, unmount } from '../helpers/small-disk.ts';
+import { toldTrouble } from '../helpers/trouble.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const problem = smallDiskProblem();
@@ -95,7 +96,7 @@ describe.skipIf(problem !== undefined)(`while errand’s disk is full (${problem
   }
 
   function waitingFor(run: Run): Promise<string> {
-    return waitFor('the trouble to be told', () => describePending(harness.client, run.runId, new Date()), 60_000);
+    return toldTrouble(harness, run);
   }
 
   async function expectOnce(run: Run): Promise<void> {
