@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import pc from 'picocolors';
+import { colors as pc } from './colors.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { readTranscript } from '../store/read.ts';
 import type { ContentBlock, TranscriptRecord } from '../store/records.ts';

@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colors as pc } from './colors.ts';
 import type { FoundRun } from '../store/find-run.ts';
 import { readFirstRecord } from '../store/read.ts';
 import { diffSince } from '../snapshot/snapshot.ts';

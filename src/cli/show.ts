@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import pc from 'picocolors';
+import { colors as pc } from './colors.ts';
 import { transcriptFile } from '../store/layout.ts';
 import type { FoundRun } from '../store/find-run.ts';
 import { agentTree, listAgents, type AgentNode } from '../store/listing.ts';

@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colors as pc } from '../colors.ts';
 import type { AgentStatus, Todo } from '../../protocol.ts';
 import { formatDuration, formatTodos, formatTokens, totalTokens } from '../format.ts';
 import type { OutputStream } from '../io.ts';
