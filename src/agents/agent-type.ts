@@ -34,8 +34,3 @@ export interface AgentType {
 export function findAgentType(types: readonly AgentType[], name: string): AgentType | undefined {
   return types.find((type) => type.name === name) ?? types.find((type) => plainName(type.name) === plainName(name));
 }
-
-/** Lines for the description of the `task` tool: one type each. */
-export function describeAgentTypes(types: readonly AgentType[]): string {
-  return types.map(({ name, description }) => `- ${name}: ${description}`).join('\n');
-}
