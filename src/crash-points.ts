@@ -27,7 +27,7 @@ export const CRASH_POINTS = [
   /** An attempt is recorded; the request leaves after it. */
   'attempt.before',
   'attempt.after',
-  /** The cost of a whole reply is recorded; the reply itself comes after it. */
+  /** A whole reply is recorded, and what it cost with it. */
   'settle.before',
   'settle.after',
   /** A child is started: its parent's reply is on disk, and its own first activity has begun. */

@@ -2,12 +2,12 @@ import { Context } from '@temporalio/activity';
 import { stubbedIds } from '../model/context.ts';
 import { toActivityFailure } from '../model/failure.ts';
 import { ModelError } from '../model/model.ts';
-import type { ModelReply, ModelRequest } from '../model/model.ts';
+import type { ModelRequest } from '../model/model.ts';
 import { toWireMessages } from '../store/messages.ts';
 import { chainOf } from './agent-files.ts';
 import type { AgentFiles, RenderedAgent } from './agent-files.ts';
 import { attemptOnce } from './attempt.ts';
-import type { AttemptGuard } from './attempt.ts';
+import type { AttemptGuard, PaidReply } from './attempt.ts';
 import type { ActivityDeps } from './deps.ts';
 import { makeMoreRoom } from './room.ts';
 
@@ -27,7 +27,7 @@ export async function ask(
   rendered: RenderedAgent,
   question: Question,
   guard: AttemptGuard,
-): Promise<ModelReply> {
+): Promise<PaidReply> {
   const send = async (withoutThinking: boolean) =>
     attemptOnce(
       deps,

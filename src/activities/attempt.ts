@@ -6,6 +6,7 @@ import type { ModelReply, ModelRequest } from '../model/model.ts';
 import { NO_USAGE } from '../protocol.ts';
 import { recordId } from '../store/records.ts';
 import type { AttemptRecord, UsageRecord } from '../store/records.ts';
+import type { RecordDraft } from '../store/transcript.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { Fence } from './fence.ts';
@@ -17,14 +18,23 @@ export interface AttemptGuard {
   readonly fence: Fence;
 }
 
-/** Sends one request. It is recorded before it leaves and settled when its end is known, whatever the end is. */
+/** A whole reply, and the record of what it cost, which is not written yet: the two go into the transcript together. */
+export interface PaidReply {
+  readonly reply: ModelReply;
+  readonly usage: RecordDraft;
+}
+
+/**
+ * Sends one request. It is recorded before it leaves. A failed one is settled here; a whole reply is settled by whoever
+ * records it, or by `settlePaid` where it cannot be recorded.
+ */
 export async function attemptOnce(
   deps: ActivityDeps,
   files: AgentFiles,
   turn: number,
   request: ModelRequest,
   { pulse, fence }: AttemptGuard,
-): Promise<ModelReply> {
+): Promise<PaidReply> {
   await fence.pass(files, turn);
   crashPoint('attempt.before');
   const attempt = await recordAttempt(files, request, turn);
@@ -35,19 +45,17 @@ export async function attemptOnce(
       signal: pulse.signal,
       onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),
     });
-    crashPoint('settle.before');
-    await settle(files, attempt, {
-      settled: true,
-      outcome: 'complete',
-      usage: reply.usage,
-      requestId: reply.requestId,
-    });
-    crashPoint('settle.after');
-    return reply;
+    const { usage, requestId } = reply;
+    return { reply, usage: toUsage(files, attempt, { settled: true, outcome: 'complete', usage, requestId }) };
   } catch (error) {
     if (error instanceof ModelError) await settleFailure(deps, files, attempt, error);
     throw error;
   }
+}
+
+/** Records what a reply cost that is not recorded itself. Also from a stale attempt: spent is spent. */
+export async function settlePaid(files: AgentFiles, { usage }: PaidReply): Promise<void> {
+  await files.transcript.append(usage, { sync: true });
 }
 
 /** Two attempts that race get different numbers: the loser of an id takes the next one. */
@@ -58,7 +66,7 @@ async function recordAttempt(files: AgentFiles, request: ModelRequest, turn: num
   for (let number = 1; ; number++) {
     const id = recordId({ ...files.ref, turn }, `attempt.${number}`);
     if (files.transcript.get(id)) continue;
-    const { record } = await files.transcript.append({
+    const draft: RecordDraft = {
       id,
       type: 'attempt',
       turn,
@@ -70,26 +78,26 @@ async function recordAttempt(files: AgentFiles, request: ModelRequest, turn: num
       workflowRunId: info.workflowExecution?.runId ?? '',
       activityAttempt: info.attempt,
       writer,
-    });
-    if (record.type !== 'attempt' || record.writer !== writer) continue;
-    await files.transcript.sync();
-    return record;
+    };
+    const { record } = await files.transcript.append(draft, { sync: true });
+    if (record.type === 'attempt' && record.writer === writer) return record;
   }
 }
 
 type Settlement = Pick<UsageRecord, 'settled' | 'outcome' | 'usage' | 'requestId' | 'error'>;
 
+function toUsage({ ref }: AgentFiles, { turn, attempt }: AttemptRecord, settlement: Settlement): RecordDraft {
+  return { id: recordId({ ...ref, turn }, `usage.${attempt}`), type: 'usage', turn, attempt, ...settlement };
+}
+
 /** Always passes, also from a stale attempt: spent is spent. */
 async function settle(files: AgentFiles, attempt: AttemptRecord, settlement: Settlement): Promise<void> {
-  const { turn } = attempt;
-  const id = recordId({ ...files.ref, turn }, `usage.${attempt.attempt}`);
-  await files.transcript.append({ id, type: 'usage', turn, attempt: attempt.attempt, ...settlement });
+  await files.transcript.append(toUsage(files, attempt, settlement), { sync: true });
 }
 
 /** Nothing was sent, so nothing is owed: without this the attempt would count as unsettled for ever. */
 async function settleUnsent(files: AgentFiles, attempt: AttemptRecord, error: unknown): Promise<never> {
   await settle(files, attempt, { settled: true, outcome: 'error', usage: NO_USAGE, error: 'not sent' });
-  await files.transcript.sync();
   throw error;
 }
 
@@ -109,5 +117,4 @@ async function settleFailure(
     requestId: error.requestId,
     error: error.kind,
   });
-  await files.transcript.sync();
 }

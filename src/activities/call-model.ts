@@ -5,9 +5,10 @@ import { recordId } from '../store/records.ts';
 import type { CallModelInput, Reply } from '../protocol.ts';
 import { NO_USAGE } from '../protocol.ts';
 import { loadRendered, openAgent, replyOf } from './agent-files.ts';
-import type { AgentFiles } from './agent-files.ts';
+import type { AgentFiles, RenderedAgent } from './agent-files.ts';
 import { ask } from './ask.ts';
-import type { AttemptGuard } from './attempt.ts';
+import { settlePaid } from './attempt.ts';
+import type { AttemptGuard, PaidReply } from './attempt.ts';
 import type { ActivityDeps } from './deps.ts';
 import { assertRoom } from './disk-room.ts';
 import { assertNotEnded } from './ended.ts';
@@ -53,16 +54,36 @@ async function askAndRecord(
   const rendered = await loadRendered(deps, files.ref, files.meta.objects);
   await makeRoom(deps, files, rendered, turn);
   const isLast = (sealed?.last ?? input.last) !== undefined;
-  const reply = await ask(deps, files, rendered, { turn, isLast }, guard);
-  // The question took long: an attempt that came later may have its own answer recorded, or be about to.
-  await files.transcript.refresh();
-  const faster = replyOf(files, turn);
-  if (faster) return faster;
-  await guard.fence.pass(files, turn);
-  const record = await recordReply(deps, files, rendered, turn, reply);
-  await files.transcript.sync();
+  const paid = await ask(deps, files, rendered, { turn, isLast }, guard);
+  const record = await keepReply(deps, files, rendered, { turn, paid, guard }).catch(async (error: unknown) => {
+    await settlePaid(files, paid);
+    throw error;
+  });
   if (record.calls.some(({ task }) => task)) crashPoint('child.before');
   return record;
+}
+
+interface ReplyInHand {
+  readonly turn: number;
+  readonly paid: PaidReply;
+  readonly guard: AttemptGuard;
+}
+
+/** The question took long: an attempt that came later may have its own answer recorded, or be about to. */
+async function keepReply(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  rendered: RenderedAgent,
+  { turn, paid, guard }: ReplyInHand,
+): Promise<AssistantMessageRecord> {
+  await files.transcript.refresh();
+  const faster = replyOf(files, turn);
+  if (faster) {
+    await settlePaid(files, paid);
+    return faster;
+  }
+  await guard.fence.pass(files, turn);
+  return recordReply(deps, files, rendered, turn, paid);
 }
 
 function answer(files: AgentFiles, { steering }: CallModelInput, record: AssistantMessageRecord): Reply {

@@ -1,19 +1,24 @@
-import type { ModelReply } from '../model/model.ts';
+import { crashPoint } from '../crash-points.ts';
 import { cutToolUseId } from '../model/reply.ts';
 import type { AssistantMessageRecord } from '../store/records.ts';
 import { recordId } from '../store/records.ts';
+import type { RecordDraft } from '../store/transcript.ts';
 import { uniqueToolUseIds, usedToolUseIds } from '../store/tool-use-ids.ts';
 import type { AgentFiles, RenderedAgent } from './agent-files.ts';
+import type { PaidReply } from './attempt.ts';
 import { toRecordedCalls } from './calls.ts';
 import type { ActivityDeps } from './deps.ts';
 
-/** Appends the reply with its validated calls, before any of them is dispatched. The first reply of a turn stands. */
+/**
+ * Appends the reply with its validated calls, and with what it cost, before any of them is dispatched: on disk when this
+ * returns. The first reply of a turn stands.
+ */
 export async function recordReply(
   deps: ActivityDeps,
   files: AgentFiles,
   rendered: RenderedAgent,
   turn: number,
-  reply: ModelReply,
+  { reply, usage }: PaidReply,
 ): Promise<AssistantMessageRecord> {
   const id = recordId({ ...files.ref, turn }, 'reply');
   const content = uniqueToolUseIds(reply.content, usedToolUseIds(files.transcript.records));
@@ -23,7 +28,7 @@ export async function recordReply(
     content,
     wasCut: cutToolUseId(reply) !== undefined,
   });
-  const { record } = await files.transcript.append({
+  const draft: RecordDraft = {
     id,
     type: 'message',
     role: 'assistant',
@@ -33,6 +38,9 @@ export async function recordReply(
     messageId: reply.messageId,
     model: reply.model,
     calls,
-  });
-  return record as AssistantMessageRecord;
+  };
+  crashPoint('settle.before');
+  const [, recorded] = await files.transcript.appendAll([usage, draft], { sync: true });
+  crashPoint('settle.after');
+  return recorded?.record as AssistantMessageRecord;
 }

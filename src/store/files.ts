@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -9,11 +10,18 @@ export const FOLDER_MODE = 0o700;
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
+/** A file that was just opened, and what it was then. */
+export interface OpenedFile {
+  readonly handle: FileHandle;
+  readonly stats: Stats;
+}
+
 /** Opens a regular file and nothing else: a link, FIFO, folder or device is an error, never a wait. */
-export async function openRegular(file: string, flags: number = O_RDONLY): Promise<FileHandle> {
+export async function openRegular(file: string, flags: number = O_RDONLY): Promise<OpenedFile> {
   const handle = await open(file, flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
   try {
-    if ((await handle.stat()).isFile()) return handle;
+    const stats = await handle.stat();
+    if (stats.isFile()) return { handle, stats };
     throw new Error(`${file} is not a regular file`);
   } catch (error) {
     await handle.close();
@@ -62,9 +70,9 @@ export async function writeAtomic(file: string, data: string | Buffer): Promise<
 
 /** Whole content of a file that must be small; a larger one is an error, not a full memory. */
 export async function readSmallFile(file: string, maxBytes: number): Promise<Buffer> {
-  const handle = await openRegular(file);
+  const { handle, stats } = await openRegular(file);
   try {
-    const { size } = await handle.stat();
+    const { size } = stats;
     if (size > maxBytes) throw new Error(`${file} has ${size} bytes; at most ${maxBytes} were expected`);
     return await handle.readFile();
   } finally {

@@ -1,4 +1,5 @@
 import { constants } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { appendLine, createFile, openRegular } from './files.ts';
 import { runFolder } from './layout.ts';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ const LEDGER_VERSION = 1;
 export async function claimSlot(home: string, stem: string, agentId: string, maxAgents: number): Promise<boolean> {
   const file = join(runFolder(home, stem), 'ledger.jsonl');
   await createFile(file);
-  const handle = await openRegular(file, constants.O_RDWR | constants.O_APPEND);
+  const { handle } = await openRegular(file, constants.O_RDWR | constants.O_APPEND);
   try {
     const before = await readSpawned(handle);
     if (!before.includes(agentId)) {
@@ -33,9 +34,7 @@ export async function claimSlot(home: string, stem: string, agentId: string, max
   }
 }
 
-type Handle = Awaited<ReturnType<typeof openRegular>>;
-
-async function readSpawned(handle: Handle): Promise<string[]> {
+async function readSpawned(handle: FileHandle): Promise<string[]> {
   const { size } = await handle.stat();
   if (size > MAX_LEDGER_BYTES)
     throw new Error(`the run ledger has ${size} bytes; at most ${MAX_LEDGER_BYTES} were expected`);

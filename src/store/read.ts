@@ -23,7 +23,7 @@ const TAIL_BYTES = 64 * 1024;
 export async function readTranscript(file: string): Promise<ReadTranscript> {
   return withFile(file, async (handle) => {
     const list = new RecordList();
-    const { rest } = await scanLines(handle, 0, (line) => list.addLine(line));
+    const { rest } = await scanLines(handle, { start: 0 }, (line) => list.addLine(line));
     const last = rest.text && parseRecord(rest.text);
     if (last !== undefined) list.add(last);
     const meta = list.records.find((record) => record.type === 'session_meta');
@@ -78,7 +78,7 @@ function splitLines(bytes: Buffer): Buffer[] {
 }
 
 async function withFile<T>(file: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
-  const handle = await openRegular(file);
+  const { handle } = await openRegular(file);
   try {
     return await work(handle);
   } finally {

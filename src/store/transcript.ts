@@ -3,6 +3,7 @@ import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { crashPoint } from '../crash-points.ts';
 import { appendLine, createFile, openRegular } from './files.ts';
+import type { OpenedFile } from './files.ts';
 import { MAX_LINE_BYTES, scanLines } from './lines.ts';
 import type { Line, Scan } from './lines.ts';
 import { parseRecord } from './parse.ts';
@@ -26,9 +27,12 @@ export interface Appended {
   readonly isNew: boolean;
 }
 
+export interface AppendOptions {
+  /** Also puts everything read or written so far on disk, as `sync` does. */
+  readonly sync?: boolean;
+}
+
 const APPEND_TRIES = 4;
-/** Bytes before the read position that must still be the same; tells a file that was replaced in place. */
-const WITNESS_BYTES = 64;
 
 /** Opens a transcript and reads it. With `create` a missing file is made; otherwise it is an error. */
 export async function openTranscript(file: string, options: OpenOptions = {}): Promise<Transcript> {
@@ -96,23 +100,25 @@ export class Transcript {
     return this.#exclusive(async () => {
       const { ino, size } = await lstat(this.file);
       if (ino === this.#inode && size === this.#end) return;
-      await this.#withFile(constants.O_RDONLY, (handle) => this.#readOn(handle));
+      await this.#withFile(constants.O_RDONLY, (opened) => this.#readOn(opened));
     });
   }
 
-  /** Stores a record unless its id is there already. Not yet on disk: see `sync`. */
-  async append(draft: RecordDraft): Promise<Appended> {
-    const [appended] = await this.appendAll([draft]);
+  /** Stores a record unless its id is there already. Without `sync` it is not yet on disk. */
+  async append(draft: RecordDraft, options: AppendOptions = {}): Promise<Appended> {
+    const [appended] = await this.appendAll([draft], options);
     if (appended === undefined) throw new Error(`nothing came back for record ${draft.id}`);
     return appended;
   }
 
   /** Like `append`, for several records in one write; one answer a draft, in the same order. */
-  appendAll(drafts: readonly RecordDraft[]): Promise<Appended[]> {
+  appendAll(drafts: readonly RecordDraft[], { sync = false }: AppendOptions = {}): Promise<Appended[]> {
     return this.#exclusive(() =>
-      this.#withFile(constants.O_RDWR | constants.O_APPEND, async (handle) => {
-        await this.#readOn(handle);
-        return this.#appendMissing(handle, drafts);
+      this.#withFile(constants.O_RDWR | constants.O_APPEND, async (opened) => {
+        await this.#readOn(opened);
+        const appended = await this.#appendMissing(opened.handle, drafts);
+        if (sync) await this.#flush(opened.handle);
+        return appended;
       }),
     );
   }
@@ -120,12 +126,16 @@ export class Transcript {
   /** Puts everything read or written so far on disk. To be called before an activity completes. */
   sync(): Promise<void> {
     return this.#exclusive(async () => {
-      if (!this.#isUnsynced) return;
-      crashPoint('fsync.before');
-      await this.#withFile(constants.O_RDONLY, (handle) => handle.datasync());
-      crashPoint('fsync.after');
-      this.#isUnsynced = false;
+      if (this.#isUnsynced) await this.#withFile(constants.O_RDONLY, ({ handle }) => this.#flush(handle));
     });
+  }
+
+  async #flush(handle: FileHandle): Promise<void> {
+    if (!this.#isUnsynced) return;
+    crashPoint('fsync.before');
+    await handle.datasync();
+    crashPoint('fsync.after');
+    this.#isUnsynced = false;
   }
 
   async #appendMissing(handle: FileHandle, drafts: readonly RecordDraft[]): Promise<Appended[]> {
@@ -137,10 +147,11 @@ export class Transcript {
       // A torn tail stays as a line of its own, which readers skip and count.
       const repair = this.#position === this.#end ? '' : '\n';
       crashPoint('append.before');
-      await appendLine(handle, Buffer.from(repair + [...lines.values()].map((line) => `${line}\n`).join('')));
+      const bytes = Buffer.from(repair + [...lines.values()].map((line) => `${line}\n`).join(''));
+      await appendLine(handle, bytes);
       crashPoint('append.after');
       // Read back: another process may have been first, or have left a torn piece that our line fused with.
-      await this.#readOn(handle);
+      await this.#readNew(handle, this.#end + bytes.length);
     }
     if (this.#missing(drafts).length === 0) return drafts.map((draft) => this.#answer(draft.id, written));
     const problem =
@@ -161,44 +172,45 @@ export class Transcript {
     return { record, isNew: line !== undefined && line === JSON.stringify(record) };
   }
 
-  async #readOn(handle: FileHandle): Promise<void> {
-    const { ino, size } = await handle.stat();
+  async #readOn({ handle, stats: { ino, size } }: OpenedFile): Promise<void> {
     if (ino === this.#inode && size === this.#end) return;
-    if (ino !== this.#inode || size < this.#end || !(await this.#isWitnessed(handle))) this.#forget();
+    if (ino !== this.#inode || size < this.#end) this.#forget();
     this.#inode = ino;
-    let scan = await this.#scan(handle);
-    if (this.#openId !== undefined && scan === undefined) {
-      this.#forget();
-      scan = await this.#scan(handle);
-    }
-    if (scan !== undefined) await this.#settle(handle, scan);
+    await this.#readNew(handle, size);
   }
 
-  /** Undefined when the open record turned out to be part of a longer, fused line: then nobody else sees it. */
-  async #scan(handle: FileHandle): Promise<Scan | undefined> {
+  async #readNew(handle: FileHandle, size: number): Promise<void> {
+    const scan = await this.#scan(handle, size);
+    if (scan !== undefined) return this.#settle(scan);
+    this.#forget();
+    const whole = await this.#scan(handle, size);
+    if (whole !== undefined) this.#settle(whole);
+  }
+
+  /**
+   * Undefined when what was read before no longer counts: the file was replaced in place, or the open record turned out
+   * to be part of a longer, fused line, so that nobody else sees it.
+   */
+  async #scan(handle: FileHandle, size: number): Promise<Scan | undefined> {
     let isFirst = this.#openId !== undefined;
     let isFused = false;
-    const scan = await scanLines(handle, this.#position, (line) => {
+    const scan = await scanLines(handle, { start: this.#position, witness: this.#witness, size }, (line) => {
       if (isFirst) isFused = !isRecord(line, this.#openId);
       isFirst = false;
       this.#list.addLine(line);
     });
-    if (isFirst) isFused = !isRecord(scan.rest, this.#openId);
-    return isFused ? undefined : scan;
+    if (isFirst && scan.isWitnessed) isFused = !isRecord(scan.rest, this.#openId);
+    return isFused || !scan.isWitnessed ? undefined : scan;
   }
 
-  async #settle(handle: FileHandle, scan: Scan): Promise<void> {
+  #settle(scan: Scan): void {
     const open = scan.rest.text && parseRecord(scan.rest.text);
     if (open !== undefined) this.#list.add(open);
     this.#openId = open?.id;
     this.#position = scan.restStart;
     this.#end = scan.end;
-    this.#witness = await readBefore(handle, scan.restStart);
+    this.#witness = scan.witness;
     this.#isUnsynced = true;
-  }
-
-  async #isWitnessed(handle: FileHandle): Promise<boolean> {
-    return this.#witness.equals(await readBefore(handle, this.#position));
   }
 
   #forget(): void {
@@ -209,12 +221,12 @@ export class Transcript {
     this.#witness = Buffer.alloc(0);
   }
 
-  async #withFile<T>(flags: number, work: (handle: FileHandle) => Promise<T>): Promise<T> {
-    const handle = await openRegular(this.file, flags);
+  async #withFile<T>(flags: number, work: (opened: OpenedFile) => Promise<T>): Promise<T> {
+    const opened = await openRegular(this.file, flags);
     try {
-      return await work(handle);
+      return await work(opened);
     } finally {
-      await handle.close();
+      await opened.handle.close();
     }
   }
 
@@ -254,10 +266,4 @@ function toLine(record: TranscriptRecord): string {
 
 function isRecord(line: Line, id: string | undefined): boolean {
   return line.text !== undefined && parseRecord(line.text)?.id === id;
-}
-
-async function readBefore(handle: FileHandle, position: number): Promise<Buffer> {
-  const length = Math.min(WITNESS_BYTES, position);
-  const { bytesRead, buffer } = await handle.read(Buffer.alloc(length), 0, length, position - length);
-  return buffer.subarray(0, bytesRead);
 }

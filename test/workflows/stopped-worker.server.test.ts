@@ -24,7 +24,7 @@ const slowTwice = toScriptPrompt([
   {
     text: 'whose answer is it',
     fault: [
-      { betweenMs: 500, times: 1 },
+      { betweenMs: 3_000, times: 1 },
       { delayMs: 20_000, times: 1 },
     ],
   },

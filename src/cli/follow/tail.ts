@@ -59,15 +59,19 @@ export class TranscriptTail {
   }
 
   async #readNew(path: string, file: TailedFile): Promise<readonly TailedRecord[]> {
-    const handle = await openRegular(path).catch((error: unknown) => {
+    const opened = await openRegular(path).catch((error: unknown) => {
       if (hasCode(error, 'ENOENT')) return undefined;
       throw error;
     });
-    if (handle === undefined) return [];
+    if (opened === undefined) return [];
+    const {
+      handle,
+      stats: { size },
+    } = opened;
     const added: TailedRecord[] = [];
     try {
-      if ((await handle.stat()).size === file.offset) return [];
-      const scan = await scanLines(handle, file.offset, (line) => {
+      if (size === file.offset) return [];
+      const scan = await scanLines(handle, { start: file.offset, size }, (line) => {
         const record = line.text && parseRecord(line.text);
         if (record === undefined) this.#skippedLines += line.bytes === 0 ? 0 : 1;
         else if (isNew(file, record)) added.push({ agentId: file.agentId, record });
