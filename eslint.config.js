@@ -27,6 +27,10 @@ const IMPORT_TABLE = {
     may: [],
     because: 'crash-points.ts is called in the middle of everything. It knows nothing of its callers.',
   },
+  'process-identity.ts': {
+    may: [],
+    because: 'process-identity.ts names processes. It knows nothing of who keeps the names.',
+  },
   workflows: {
     may: ['failures.ts', 'policy', 'protocol.ts'],
     types: ['activities'],
@@ -45,11 +49,14 @@ const IMPORT_TABLE = {
     because: 'store/ keeps and reads records. It runs no tool, asks no model, decides no policy.',
   },
   effects: {
-    may: ['crash-points.ts', 'failures.ts', 'jobs', 'policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
+    may: [
+      ...['crash-points.ts', 'failures.ts', 'jobs', 'policy', 'process-identity.ts', 'protocol.ts', 'sandbox', 'store'],
+      'tools',
+    ],
     because: 'effects/ carries out one call. Whoever schedules it is none of its business.',
   },
   jobs: {
-    may: ['crash-points.ts', 'policy', 'protocol.ts', 'sandbox', 'store', 'tools'],
+    may: ['crash-points.ts', 'policy', 'process-identity.ts', 'protocol.ts', 'sandbox', 'store', 'tools'],
     because: 'jobs/ runs detached processes that outlive workers. Keep it free of what a worker is made of.',
   },
   sandbox: {
@@ -71,8 +78,8 @@ const IMPORT_TABLE = {
   },
   activities: {
     may: [
-      ...['agents', 'crash-points.ts', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'protocol.ts', 'reconcile'],
-      ...['sandbox', 'snapshot', 'store', 'tools', 'version.ts'],
+      ...['agents', 'crash-points.ts', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'process-identity.ts'],
+      ...['protocol.ts', 'reconcile', 'sandbox', 'snapshot', 'store', 'tools', 'version.ts'],
     ],
     types: ['config.ts'],
     because: 'An activity gets what it needs as a dependency from worker.ts and never reaches back into workflows.',
@@ -94,7 +101,10 @@ const IMPORT_TABLE = {
     because: 'A client only talks to the server and reads files. Name workflows by the constants of protocol.ts.',
   },
   server: {
-    may: ['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'protocol.ts', 'store', 'version.ts'],
+    may: [
+      ...['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'process-identity.ts', 'protocol.ts'],
+      ...['store', 'version.ts'],
+    ],
     because: 'server/ starts and stops processes by command line. It loads none of their code.',
   },
   reconcile: {
@@ -108,8 +118,8 @@ const IMPORT_TABLE = {
   cli: {
     may: [
       ...['agents', 'client', 'client.ts', 'config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'model'],
-      ...['policy', 'protocol.ts', 'reconcile', 'sandbox', 'server', 'simulator', 'snapshot', 'store', 'tools'],
-      ...['version.ts'],
+      ...['policy', 'process-identity.ts', 'protocol.ts', 'reconcile', 'sandbox', 'server', 'simulator', 'snapshot'],
+      ...['store', 'tools', 'version.ts'],
     ],
     because: 'The command line goes through client.ts. It runs no activity and no workflow code itself.',
   },

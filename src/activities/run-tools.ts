@@ -5,7 +5,7 @@ import { callFolder, openCallJournal, scratchFolder } from '../effects/journal.t
 import { StaleAttemptError, runCall } from '../effects/run-call.ts';
 import { attemptStale, inputInvalid } from '../failures.ts';
 import { cancelJob } from '../jobs/cancel-job.ts';
-import { ownIdentity } from '../jobs/process-identity.ts';
+import { ownIdentity } from '../process-identity.ts';
 import type { RunToolsInput } from '../protocol.ts';
 import { demoException } from '../sandbox/demo-exception.ts';
 import { planSandbox } from '../sandbox/plan.ts';

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config.ts';
 import { homePaths } from '../home.ts';
-import { identifyProcess, isAlive, signalProcess, toProcessIdentity, type ProcessIdentity } from '../server/index.ts';
+import { isAlive, ownIdentity, signalProcess, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { CliError, EXIT } from './cli-error.ts';
 
 /** A model server that was started for a home and goes on by itself. */
@@ -22,7 +22,7 @@ const POLL_MS = 50;
 /** Writes down where this process's model server listens. */
 export function writeModelServer(file: string, port: number): void {
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, JSON.stringify({ process: identifyProcess(process.pid), port }), { mode: 0o600 });
+  writeFileSync(draft, JSON.stringify({ process: ownIdentity(), port }), { mode: 0o600 });
   renameSync(draft, file);
 }
 

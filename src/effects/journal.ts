@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createOnce, makeFolder, placeOnce, readStored, replaceWhole, STORED_VERSION } from '../jobs/durable-file.ts';
-import type { ProcessIdentity } from '../jobs/process-identity.ts';
+import type { ProcessIdentity } from '../process-identity.ts';
 import type { AgentRef } from '../protocol.ts';
 import type { ToolResult } from '../tools/tool.ts';
 

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../process-identity.ts';
 import { claimSupervision, hasJob, jobFiles, readExit, readSpec, readSupervisor, recordExit } from './job-folder.ts';
-import { isAlive } from './process-identity.ts';
 import { findMarked, killUntilGone, signalAll } from './process-tree.ts';
 import { recordInterruption } from './start-or-attach.ts';
 

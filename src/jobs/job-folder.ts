@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunnableSandbox } from '../sandbox/plan.ts';
+import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { createOnce, flushFolder, makeFolder, readStored, STORED_VERSION } from './durable-file.ts';
-import { ownIdentity, type ProcessIdentity } from './process-identity.ts';
 
 /** How much a job may write. */
 export interface OutputCaps {

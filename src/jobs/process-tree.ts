@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readStatFields } from './process-identity.ts';
+import { readStatFields } from '../process-identity.ts';
 
 /** Name of the environment variable every process of a job inherits. */
 export const JOB_MARKER = 'ERRAND_JOB_ID';

@@ -20,9 +20,9 @@ import {
   type JobSpec,
   type OutputCaps,
 } from './job-folder.ts';
+import { isAlive } from '../process-identity.ts';
 import { readOutput, readOutputEnd } from './job-output.ts';
 import { lastLine } from './output-text.ts';
-import { isAlive } from './process-identity.ts';
 import { findMarked, killUntilGone } from './process-tree.ts';
 
 /** A command of a call, to be run at most once. */

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { argv } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crashPoint } from '../crash-points.ts';
+import { ownIdentity } from '../process-identity.ts';
 import { claimSupervision, filesIn, readSpec, readSupervisor, recordExit, type JobExit } from './job-folder.ts';
-import { ownIdentity } from './process-identity.ts';
 import { runCommand, type StopCause } from './run-command.ts';
 
 // Program of its own: `node supervisor.js <job folder>`. It outlives the worker that started it and runs one command.

@@ -2,13 +2,6 @@ export { type ServerInfo } from './control.ts';
 export { ensureServer, type EnsureServerOptions } from './ensure-server.ts';
 export { type OtherServer } from './instance.ts';
 export {
-  identifyProcess,
-  isAlive,
-  signalProcess,
-  toProcessIdentity,
-  type ProcessIdentity,
-} from './process-identity.ts';
-export {
   serverStatus,
   type InstanceStatus,
   type ProcessStatus,

@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { isSameProcess, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 import type { Instance } from './instance.ts';
 import { readLock } from './life-lock.ts';
 import type { ServerPorts } from './ports.ts';
-import { isSameProcess, type ProcessIdentity } from './process-identity.ts';
 
 /** What CLI and supervisor say to each other; a supervisor that speaks another version is replaced. */
 export const CONTROL_VERSION = 1;
@@ -42,7 +42,8 @@ export interface InstanceState {
 /** The state as last written, its supervisor dead or alive; undefined if there is none, or a power cut spoiled it. */
 export function readState(instance: Instance): InstanceState | undefined {
   try {
-    return JSON.parse(readFileSync(instance.state, 'utf8')) as InstanceState;
+    const state = JSON.parse(readFileSync(instance.state, 'utf8')) as InstanceState | null;
+    return state ? withIdentities(state) : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
@@ -61,4 +62,19 @@ export function writeState(instance: Instance, state: InstanceState): void {
   const draft = `${instance.state}.draft`;
   writeFileSync(draft, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600 });
   renameSync(draft, instance.state);
+}
+
+/** Brings the identities of an earlier errand's file into today's spelling. */
+function withIdentities(state: InstanceState): InstanceState {
+  const { supervisor, temporal, workers } = state;
+  return {
+    ...state,
+    supervisor: toProcessIdentity(supervisor) ?? supervisor,
+    ...(temporal ? { temporal: withIdentity(temporal) } : {}),
+    workers: workers.map(withIdentity),
+  };
+}
+
+function withIdentity<Kept extends ProcessRecord>(record: Kept): Kept {
+  return { ...record, process: toProcessIdentity(record.process) };
 }

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { identifyProcess, type ProcessIdentity } from '../process-identity.ts';
 import type { ProcessPhase, ProcessRecord } from './instance-state.ts';
-import { identifyProcess, type ProcessIdentity } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 /** A life at least this long wipes out what the ones before it suggested. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { identifyProcess, isAlive, signalProcess, type ProcessIdentity } from '../process-identity.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceState } from './instance-state.ts';
-import { identifyProcess, isAlive, signalProcess, type ProcessIdentity } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 const SERVER_GRACE_MS = 10_000;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { identifyProcess, isAlive, toProcessIdentity, type ProcessIdentity } from './process-identity.ts';
+import { isAlive, ownIdentity, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 
 /**
  * Takes a lock that this process holds until it releases it or dies, however it dies. False if another living process
@@ -42,7 +42,7 @@ function breakStaleLock(file: string): boolean {
 
 function linkIdentity(file: string): boolean {
   const draft = `${file}.${process.pid}.${randomUUID()}`;
-  writeFileSync(draft, JSON.stringify(identifyProcess(process.pid)), { mode: 0o600, flag: 'wx' });
+  writeFileSync(draft, JSON.stringify(ownIdentity()), { mode: 0o600, flag: 'wx' });
   try {
     linkSync(draft, file);
     return true;

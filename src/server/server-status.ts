@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
+import { isAlive } from '../process-identity.ts';
 import { allInstances, type Instance } from './instance.ts';
 import { readState, type ProcessPhase, type ProcessRecord } from './instance-state.ts';
 import { readLock } from './life-lock.ts';
 import { LOOPBACK, type ServerPorts } from './ports.ts';
-import { isAlive } from './process-identity.ts';
 
 export interface ProcessStatus {
   readonly name: string;

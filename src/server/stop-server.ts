@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, isSameProcess, signalProcess, type ProcessIdentity } from '../process-identity.ts';
 import { allInstances, instanceOf, type Instance, type OtherServer } from './instance.ts';
 import { readLiveState, readState, type InstanceState } from './instance-state.ts';
 import { stopLeftovers } from './leftovers.ts';
 import { readLock, releaseLock, takeLock } from './life-lock.ts';
-import { isAlive, isSameProcess, signalProcess, type ProcessIdentity } from './process-identity.ts';
 import { waitUntil } from './wait.ts';
 
 export interface StopServerOptions {

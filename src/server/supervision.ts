@@ -1,10 +1,10 @@
 import type { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
 import type { Instance } from './instance.ts';
 import { CONTROL_VERSION, writeState, type InstanceState } from './instance-state.ts';
 import { LOOPBACK } from './ports.ts';
-import { identifyProcess, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import { NAMESPACE, TemporalServer } from './temporal-server.ts';
 import { onWorkerDeath, type WorkerDeath } from './worker-death.ts';
@@ -40,10 +40,7 @@ export class Supervision {
   #isStopping = false;
 
   constructor({ options, instance, log, onHomeGone }: SupervisionOptions) {
-    const self = identifyProcess(process.pid);
-    if (self === undefined)
-      throw new Error('This system does not tell when a process started, so errand cannot supervise here.');
-    this.#self = self;
+    this.#self = ownIdentity();
     this.#instance = instance;
     this.#options = options;
     this.#log = log;

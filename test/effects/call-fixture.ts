@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { openCallJournal, type CallJournal, type ClaimOwner } from '../../src/effects/journal.ts';
 import type { CallRun } from '../../src/effects/run-call.ts';
-import { ownIdentity } from '../../src/jobs/process-identity.ts';
+import { ownIdentity } from '../../src/process-identity.ts';
 import type { Policy } from '../../src/policy/policy.ts';
 import { hashFile, sha256 } from '../../src/tools/atomic-write.ts';
 import { ToolError, type FileTool, type JobTool, type ReadTool, type ToolContext } from '../../src/tools/tool.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readLock, releaseLock, takeLock } from '../../src/server/life-lock.ts';
-import { identifyProcess } from '../../src/server/process-identity.ts';
+import { identifyProcess, ownIdentity } from '../../src/process-identity.ts';
 
 let folder = '';
 let lock = '';
@@ -25,7 +25,7 @@ describe('a life lock', () => {
   });
 
   it.each([
-    ['a dead process', JSON.stringify({ ...identifyProcess(process.pid), startedAt: '1' })],
+    ['a dead process', JSON.stringify({ ...identifyProcess(process.pid), startTime: '1' })],
     ['an earlier boot', JSON.stringify({ ...identifyProcess(process.pid), bootId: 'before' })],
     ['a power cut', ''],
   ])('of %s is taken over', (_whose, text) => {
@@ -35,8 +35,15 @@ describe('a life lock', () => {
     expect(readdirSync(folder)).toEqual(['lock']);
   });
 
+  it('of a living process is respected in the spelling of an earlier errand too', () => {
+    const { startTime, ...rest } = ownIdentity();
+    writeFileSync(lock, JSON.stringify({ ...rest, startedAt: startTime }));
+    expect(readLock(lock)).toEqual(ownIdentity());
+    expect(takeLock(lock)).toBe(false);
+  });
+
   it('is not stuck when who broke a stale one died doing so', () => {
-    const dead = JSON.stringify({ ...identifyProcess(process.pid), startedAt: '1' });
+    const dead = JSON.stringify({ ...identifyProcess(process.pid), startTime: '1' });
     writeFileSync(lock, dead);
     writeFileSync(`${lock}.breaker`, dead);
     expect([takeLock(lock), takeLock(lock)]).toEqual([false, true]);

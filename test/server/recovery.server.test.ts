@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { ensureServer, identifyProcess, isAlive, stopServer } from '../../src/server/index.ts';
+import { identifyProcess, isAlive } from '../../src/process-identity.ts';
+import { ensureServer, stopServer } from '../../src/server/index.ts';
 import { onWorkerDeath } from '../../src/server/worker-death.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serverStatus } from '../../src/server/index.ts';
-import { identifyProcess } from '../../src/server/process-identity.ts';
+import { identifyProcess } from '../../src/process-identity.ts';
 import { ensureServer, freshHome, isRunning, optionsFor, stopServer, workerEvents } from './test-home.ts';
 
 const quiet = () => undefined;
@@ -77,7 +77,7 @@ describe('stopServer', () => {
     const home = freshHome();
     const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
     const identity = identifyProcess(Number(stranger.pid));
-    const dead = { ...identity, startedAt: '1' };
+    const dead = { ...identity, startTime: '1' };
     const worker = { name: 'w1', identity: 'x', buildId: 'b', process: dead, phase: 'ready', restarts: 0 };
     mkdirSync(join(home, 'server'));
     writeFileSync(

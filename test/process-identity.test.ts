@@ -5,23 +5,29 @@ import {
   identifyProcess,
   isAlive,
   isSameProcess,
+  ownIdentity,
   signalProcess,
   toProcessIdentity,
-} from '../../src/server/process-identity.ts';
+} from '../src/process-identity.ts';
 
 describe('a process identity', () => {
   it('is that of one process, through JSON too', () => {
-    const self = identifyProcess(process.pid);
-    expect(self).toBeDefined();
+    const self = ownIdentity();
     const read = toProcessIdentity(JSON.parse(JSON.stringify(self)));
-    expect(read && self && isSameProcess(read, self) && isAlive(read)).toBe(true);
+    expect(read && isSameProcess(read, self) && isAlive(read)).toBe(true);
     expect(toProcessIdentity({ pid: 'x' })).toBeUndefined();
   });
 
+  it('of an earlier file (startedAt) is read, and written as startTime from then on', () => {
+    const { startTime, ...rest } = ownIdentity();
+    const read = toProcessIdentity({ ...rest, startedAt: startTime });
+    expect(read).toEqual(ownIdentity());
+    expect(read && isAlive(read)).toBe(true);
+  });
+
   it('differs in start time from a later process with the same pid, and in boot from one before a reboot', () => {
-    const self = identifyProcess(process.pid);
-    if (!self) throw new Error('this process has no identity');
-    expect(isAlive({ ...self, startedAt: '1' })).toBe(false);
+    const self = ownIdentity();
+    expect(isAlive({ ...self, startTime: '1' })).toBe(false);
     expect(isAlive({ ...self, bootId: 'another boot' })).toBe(false);
   });
 
@@ -46,7 +52,7 @@ describe('a process identity', () => {
     const child = spawn('sleep', ['30']);
     const identity = identifyProcess(Number(child.pid));
     if (!identity) throw new Error('the child has no identity');
-    expect(signalProcess({ ...identity, startedAt: '1' }, 'SIGKILL')).toBe(false);
+    expect(signalProcess({ ...identity, startTime: '1' }, 'SIGKILL')).toBe(false);
     expect(signalProcess(identity, 'SIGKILL')).toBe(true);
     const [, signal] = (await once(child, 'exit')) as [unknown, string];
     expect(signal).toBe('SIGKILL');
