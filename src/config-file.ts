@@ -54,6 +54,11 @@ const configFile = z.strictObject({
       outageMs: z.int().min(1000).optional(),
       idleTimeoutMs: z.int().min(100).optional(),
       reconcileMs: z.int().min(100).optional(),
+      commandMemoryBytes: z
+        .int()
+        .min(64 * 1024 ** 2)
+        .optional(),
+      commandProcesses: z.int().min(16).optional(),
     })
     .optional(),
   caps: z

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
@@ -67,6 +67,9 @@ export interface Config {
     readonly idleTimeoutMs: Setting<number>;
     /** Time between two looks of a worker for agents that were closed without an ending. */
     readonly reconcileMs: Setting<number>;
+    /** Memory that all processes of one shell command may use together. */
+    readonly commandMemoryBytes: Setting<number>;
+    readonly commandProcesses: Setting<number>;
   };
   readonly caps: {
     /** Agents one run may start. */
@@ -84,7 +87,7 @@ export interface LoadConfigOptions {
   readonly cwd?: string;
 }
 
-const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000, reconcileMs: 60_000 };
+const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000, reconcileMs: 60_000, commandProcesses: 2048 };
 const DEFAULT_CAPS = { total: 64, perTurn: 8 };
 
 // The simulator's models cost nothing: a demo shows a whole bill.
@@ -154,7 +157,15 @@ function limitSettings({ limits = {} }: ConfigFile): Config['limits'] {
     outageMs: fromFile(limits.outageMs, DEFAULT_LIMITS.outageMs),
     idleTimeoutMs: fromFile(limits.idleTimeoutMs, DEFAULT_LIMITS.idleTimeoutMs),
     reconcileMs: fromFile(limits.reconcileMs, DEFAULT_LIMITS.reconcileMs),
+    commandMemoryBytes: fromFile(limits.commandMemoryBytes, defaultCommandMemoryBytes()),
+    commandProcesses: fromFile(limits.commandProcesses, DEFAULT_LIMITS.commandProcesses),
   };
+}
+
+/** Half of what the machine, or the container, has; a small one gives a build as much as it can. */
+function defaultCommandMemoryBytes(): number {
+  const constrained = process.constrainedMemory() || Infinity;
+  return Math.max(2 * 1024 ** 3, Math.floor(Math.min(totalmem(), constrained) / 2));
 }
 
 function capSettings({ caps = {} }: ConfigFile): Config['caps'] {

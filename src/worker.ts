@@ -106,6 +106,10 @@ async function createDeps(config: Config, shutdown: AbortSignal): Promise<Activi
       models: config.models.value,
       idleTimeoutMs: config.limits.idleTimeoutMs.value,
     }),
+    commandCeilings: {
+      memoryBytes: config.limits.commandMemoryBytes.value,
+      processes: config.limits.commandProcesses.value,
+    },
     sandbox: {
       bwrapPath: config.tools.bwrap.value.path ?? null,
       userHome: homedir(),

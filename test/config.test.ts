@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
@@ -95,6 +95,16 @@ describe('loadConfig', () => {
     expect(config.models.value['some-model']?.price?.output).toBe(5);
   });
 
+  it('gives a command half of the memory and 2048 processes unless config.yaml says otherwise', () => {
+    const { commandMemoryBytes, commandProcesses } = load().limits;
+    expect(commandMemoryBytes.value).toBeGreaterThanOrEqual(2 * 1024 ** 3);
+    expect(commandMemoryBytes.value).toBeLessThanOrEqual(Math.max(2 * 1024 ** 3, totalmem() / 2));
+    expect([commandMemoryBytes.source, commandProcesses]).toEqual(['default', { value: 2048, source: 'default' }]);
+    const { limits } = withFile('limits: {commandMemoryBytes: 1000000000, commandProcesses: 100}');
+    expect(limits.commandMemoryBytes).toEqual({ value: 1e9, source: 'config.yaml' });
+    expect(limits.commandProcesses).toEqual({ value: 100, source: 'config.yaml' });
+  });
+
   it('takes a ceiling given as one word', () => {
     expect(withFile('ceiling: read-only').ceiling.value).toMatchObject({ sandbox: 'read-only', network: false });
     expect(load({}).ceiling.value.sandbox).toBe('read-only');
@@ -103,6 +113,8 @@ describe('loadConfig', () => {
   it.each([
     ['modle: x\n', /config\.yaml:1: unknown setting "modle"\. Valid here: model, ceiling, limits, caps, models\./],
     ['model: x\nlimits:\n  outageMs: soon\n', /config\.yaml:3: limits\.outageMs is "soon": .*expected number/],
+    ['limits: {commandMemoryBytes: 8}\n', /limits\.commandMemoryBytes is 8: .*>=67108864/],
+    ['limits: {commandProcesses: 0}\n', /limits\.commandProcesses is 0: .*>=16/],
     ['caps:\n  totl: 3\n', /config\.yaml:2: unknown setting "caps\.totl"\. Valid here: total, perTurn\./],
     ['ceiling: anything\n', /ceiling is "anything": expected read-only \| workspace-write \| full-access/],
     ['ceiling: {roots: [relative]}\n', /ceiling\.roots\.0 is "relative": expected an absolute path/],

@@ -1,5 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
+import type { JobCeilings } from '../jobs/ceilings.ts';
 import type { ModelClient } from '../model/model.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { SandboxHost } from '../sandbox/host.ts';
@@ -17,6 +18,8 @@ export interface ActivityDeps {
   /** How many agents one run, and one turn of it, may start. */
   readonly caps: { readonly total: number; readonly perTurn: number };
   readonly sandbox: SandboxHost;
+  /** What all processes of one command may take together. */
+  readonly commandCeilings: JobCeilings;
   /** Aborted as soon as the worker is told to end, with the failure that hands an attempt over. */
   readonly shutdown: AbortSignal;
   readonly log: Logger;

@@ -77,6 +77,7 @@ async function runOne(
       confirmAwake: guard.fence.awake,
       checkStore: () => assertRoom(deps.home),
       forbiddenPaths: [deps.home],
+      ceilings: deps.commandCeilings,
       planSandbox: () => planFor(deps, files, tool.effect === 'job' ? tool.command(toolInput) : ''),
     });
   } catch (error) {
@@ -101,6 +102,7 @@ async function planFor(deps: ActivityDeps, { ref, policy }: AgentFiles, command:
     network,
     scratch: scratchFolder(deps.home, ref),
     readable,
+    maxProcesses: deps.commandCeilings.processes,
   });
   return plan.kind === 'refused' ? (demoException(deps.sandbox, { roots, command }) ?? plan) : plan;
 }

@@ -1,6 +1,7 @@
 import { sep } from 'node:path';
 import type { z } from 'zod';
 import { crashPoint } from '../crash-points.ts';
+import type { JobCeilings } from '../jobs/ceilings.ts';
 import { hasJob } from '../jobs/job-folder.ts';
 import { jobResult } from '../jobs/job-result.ts';
 import { startOrAttach, type AttachOptions } from '../jobs/start-or-attach.ts';
@@ -32,6 +33,8 @@ export interface CallRun {
   readonly forbiddenPaths?: readonly string[];
   /** How commands are contained; needed for tools that run as jobs. */
   readonly planSandbox?: () => Promise<SandboxPlan>;
+  /** What a command may take. */
+  readonly ceilings?: JobCeilings;
   /** Throws while the store cannot take a result. A job goes on meanwhile; the waiting for it must not look like work. */
   checkStore?(): Promise<void>;
   readonly jobs?: Pick<AttachOptions, 'pollMs' | 'supervisorPath'>;
@@ -115,14 +118,14 @@ async function act(run: CallRun): Promise<ToolResult> {
 }
 
 async function runJob(
-  { context, journal, planSandbox, jobs, mayAct, checkStore }: CallRun,
+  { context, journal, planSandbox, ceilings, jobs, mayAct, checkStore }: CallRun,
   { command, timeoutMs }: { command: string; timeoutMs: number },
 ): Promise<ToolResult> {
   if (!planSandbox) throw new Error('A job tool needs planSandbox.');
   // A command may run for hours: the question is cheap beside it, and an attempt that slept must not start one.
   if (!hasJob(journal.folder)) await requireCurrent(mayAct);
   const outcome = await startOrAttach(
-    { folder: journal.folder, command, cwd: context.workspace, timeoutMs, sandbox: await planSandbox() },
+    { folder: journal.folder, command, cwd: context.workspace, timeoutMs, sandbox: await planSandbox(), ceilings },
     { ...jobs, signal: context.signal, check: checkStore, onProgress: (line) => context.progress(line) },
   );
   return jobResult(outcome, context);

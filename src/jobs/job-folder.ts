@@ -4,6 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RunnableSandbox } from '../sandbox/plan.ts';
 import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
+import type { JobCeilings, OverCeiling } from './ceilings.ts';
 import { createOnce, flushFolder, makeFolder, readStored, STORED_VERSION } from './durable-file.ts';
 
 /** How much a job may write. */
@@ -26,6 +27,8 @@ export interface JobSpec {
   readonly timeoutMs: number;
   readonly sandbox: RunnableSandbox;
   readonly caps: OutputCaps;
+  /** Missing: claimed by an errand that knew none. */
+  readonly ceilings?: JobCeilings;
   readonly claimedBy: ProcessIdentity;
   readonly claimedAt: string;
 }
@@ -48,6 +51,10 @@ export interface JobExit {
   readonly timedOut: boolean;
   /** Killed because it wrote too much. */
   readonly outputCapped: boolean;
+  /** Present: killed because its processes took too much. */
+  readonly overCeiling?: OverCeiling;
+  /** Present: it failed, and while it ran the kernel killed something on this machine for want of memory. */
+  readonly outOfMemory?: true;
   readonly cancelled: boolean;
   /** The supervisor was lost or told to go: nobody knows how far the command came. */
   readonly interrupted: boolean;
@@ -103,7 +110,7 @@ export function hasJob(callFolder: string): boolean {
  */
 export async function claimJob(
   callFolder: string,
-  job: Pick<JobSpec, 'command' | 'cwd' | 'timeoutMs' | 'sandbox' | 'caps'>,
+  job: Pick<JobSpec, 'command' | 'cwd' | 'timeoutMs' | 'sandbox' | 'caps' | 'ceilings'>,
 ): Promise<boolean> {
   await makeFolder(callFolder);
   const draft = join(callFolder, `.job-${randomUUID()}`);

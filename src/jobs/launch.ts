@@ -68,7 +68,7 @@ function numberAfter(text: string, key: string): number | undefined {
 // When memory runs out, the kernel should take the command and its children, not the worker or the server. Children
 // inherit the mark; this process takes its own back.
 function asFirstVictim<Result>(start: () => Result): Result {
-  const before = swapOomScore('800');
+  const before = swapOomScore('1000');
   try {
     return start();
   } finally {

@@ -26,6 +26,11 @@ export function findTree(root: number): readonly number[] {
   return [...found].filter((pid) => pid !== process.pid);
 }
 
+/** Pids of a job: what descends from its first process, and what carries its marker. */
+export function findJob(root: number, jobId: string): readonly number[] {
+  return [...new Set([...findTree(root), ...findMarked(jobId)])];
+}
+
 /** Sends a signal to each; one that is gone already is no trouble. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {

@@ -5,12 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { moveAside } from '../sandbox/guard.ts';
 import type { JobExit, JobFiles, JobSpec } from './job-folder.ts';
 import { OutputWriter } from './job-output.ts';
+import { readOomKills } from './job-usage.ts';
+import { watchJob } from './job-watch.ts';
 import { launch, type Launched } from './launch.ts';
 import { openOutputPipe } from './output-pipe.ts';
-import { findMarked, findTree, killUntilGone, signalAll } from './process-tree.ts';
+import { findJob, killUntilGone, signalAll } from './process-tree.ts';
 
 /** Why a job ends; `exited` is its own doing. */
-export type StopCause = 'exited' | 'deadline' | 'flow' | 'cancelled' | 'interrupted';
+export type StopCause = 'exited' | 'deadline' | 'flow' | 'ceiling' | 'cancelled' | 'interrupted';
 
 export interface RunOptions {
   readonly files: JobFiles;
@@ -24,27 +26,35 @@ export async function runCommand({ files, spec, stopCause }: RunOptions): Promis
   const output = new OutputWriter(files.folder, spec.caps);
   const pipe = openOutputPipe(files.pipe);
   const sink = collect(pipe.reader, output, spec);
+  const oomKills = readOomKills();
   const job = await launchOrExplain(spec, pipe.writer);
   pipe.closeWriter();
   if (typeof job === 'string') return { notStarted: job };
 
-  const cause = await waitForEnd(job, sink.overflow, stopCause);
-  if (cause !== 'exited') await stopTree(job, spec, cause === 'flow' ? 0 : GRACE_MS);
+  const watch = watchJob(job, spec);
+  const cause = await firstCause([job.exited.then(() => 'exited' as const), sink.overflow, watch.over], stopCause);
+  watch.stop();
+  if (cause !== 'exited') await stopTree(job, spec, cause === 'flow' || cause === 'ceiling' ? 0 : GRACE_MS);
   const { code, signal } = await job.exited;
   await drain(pipe.reader, spec.sandbox.kind === 'none' ? DRAIN_MS : GRACE_MS);
-  const survivors = await killUntilGone(() => findJob(job, spec));
+  const survivors = await killUntilGone(() => findJob(job.pid, spec.jobId));
   pipe.reader.destroy();
   output.close();
   const aside = await clearAway(files, spec);
   const lasting = survivors.length > 0 ? `processes ${survivors.join(', ')} do not end` : undefined;
+  const ended =
+    spec.sandbox.kind === 'bwrap' ? sandboxEnding(job, { code, signal, cause }) : { exitCode: code, signal };
+  const isOutOfMemory = cause === 'exited' && ended.exitCode !== 0 && readOomKills() > oomKills;
   return {
-    ...(spec.sandbox.kind === 'bwrap' ? sandboxEnding(job, { code, signal, cause }) : { exitCode: code, signal }),
+    ...ended,
     timedOut: cause === 'deadline',
     outputCapped: cause === 'flow',
+    ...(cause === 'ceiling' ? { overCeiling: watch.found() } : {}),
+    ...(isOutOfMemory ? { outOfMemory: true } : {}),
     cancelled: cause === 'cancelled',
     ...(cause === 'interrupted' ? { interrupted: true } : {}),
     totalBytes: output.totalBytes,
-    problem: sink.problem() ?? lasting ?? aside.problem,
+    problem: sink.problem() ?? lasting ?? aside.problem ?? watch.problem(),
     movedAside: aside.moved,
   };
 }
@@ -83,30 +93,29 @@ async function launchOrExplain(spec: JobSpec, writer: number): Promise<Launched 
   }
 }
 
-async function waitForEnd(
-  job: Launched,
-  overflow: Promise<'flow'>,
-  stopCause: () => StopCause | undefined,
-): Promise<StopCause> {
-  const exited = job.exited.then(() => 'exited' as const);
-  for (;;) {
-    const cause = await Promise.race([exited, overflow, sleep(TICK_MS).then(stopCause)]);
-    if (cause !== undefined) return cause;
-  }
+// Not a race in a loop: over hours each round would leave something behind with those that have not come yet.
+function firstCause(causes: readonly Promise<StopCause>[], stopCause: () => StopCause | undefined): Promise<StopCause> {
+  return new Promise((resolve, reject) => {
+    const timer = setInterval(() => {
+      const cause = stopCause();
+      if (cause === undefined) return;
+      clearInterval(timer);
+      resolve(cause);
+    }, TICK_MS);
+    void Promise.race(causes)
+      .then(resolve, reject)
+      .finally(() => clearInterval(timer));
+  });
 }
 
 async function stopTree(job: Launched, spec: JobSpec, graceMs: number): Promise<void> {
   if (graceMs > 0) {
     // Not bubblewrap itself: everything inside would die with it at once.
     const isInside = (pid: number) => spec.sandbox.kind === 'none' || (pid !== job.pid && pid !== job.status.initPid);
-    signalAll(findJob(job, spec).filter(isInside), 'SIGTERM');
+    signalAll(findJob(job.pid, spec.jobId).filter(isInside), 'SIGTERM');
     await Promise.race([job.exited, sleep(graceMs)]);
   }
-  await killUntilGone(() => findJob(job, spec));
-}
-
-function findJob(job: Launched, spec: JobSpec): readonly number[] {
-  return [...new Set([...findTree(job.pid), ...findMarked(spec.jobId)])];
+  await killUntilGone(() => findJob(job.pid, spec.jobId));
 }
 
 async function drain(reader: Socket, limitMs: number): Promise<void> {

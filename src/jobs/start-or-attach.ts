@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { crashEnvironment, crashPoint } from '../crash-points.ts';
 import { moveAside } from '../sandbox/guard.ts';
 import type { SandboxPlan } from '../sandbox/plan.ts';
+import type { JobCeilings } from './ceilings.ts';
 import {
   claimJob,
   claimSupervision,
@@ -36,6 +37,8 @@ export interface Job {
   readonly sandbox: SandboxPlan;
   /** Default: 4 MiB of each end kept, killed past 256 MiB. */
   readonly caps?: OutputCaps;
+  /** What its processes may take together. Default: whatever the machine gives. */
+  readonly ceilings?: JobCeilings;
 }
 
 export interface AttachOptions {
@@ -71,14 +74,14 @@ export const DEFAULT_CAPS: OutputCaps = {
  * An aborted signal rejects with its reason and leaves the job running.
  */
 export async function startOrAttach(job: Job, options: AttachOptions = {}): Promise<JobOutcome> {
-  const { sandbox, folder, command, cwd, timeoutMs, caps = DEFAULT_CAPS } = job;
+  const { sandbox, folder, command, cwd, timeoutMs, caps = DEFAULT_CAPS, ceilings } = job;
   const files = jobFiles(folder);
   options.signal?.throwIfAborted();
   if (!hasJob(folder)) {
     if (sandbox.kind === 'refused') return notStarted(job, `${sandbox.reason}. ${sandbox.fix}`);
     if (command.includes('\0')) return notStarted(job, 'the command holds a NUL character');
     crashPoint('claim.before');
-    await claimJob(folder, { command, cwd, timeoutMs, sandbox, caps });
+    await claimJob(folder, { command, cwd, timeoutMs, sandbox, caps, ceilings });
     crashPoint('claim.after');
   }
   const spec = await readSpec(files);

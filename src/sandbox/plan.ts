@@ -34,11 +34,12 @@ export interface SandboxRequest {
   readonly scratch: string;
   /** Folders that may be read although they lie in a masked one: stored results. */
   readonly readable?: readonly string[];
+  /** Most processes of a command. Whoever runs it counts them; what stands here is only a net under that. */
+  readonly maxProcesses?: number;
 }
 
-// The kernel counts per user namespace, so per job; it does not count for root.
 const PRLIMIT = '/usr/bin/prlimit';
-const MAX_PROCESSES = 4096;
+const MIN_THREADS = 4096;
 
 /** HOME inside the sandbox. Below /run, which is empty there, so that no mount point is left behind anywhere. */
 export const SANDBOX_HOME = '/run/errand/home';
@@ -60,9 +61,14 @@ export async function planSandbox(host: SandboxHost, request: SandboxRequest): P
   return {
     kind: 'bwrap',
     argv: [host.bwrapPath, ...isolation(request.network), ...fileSystem(host, request), ...environment(host)],
-    limits: existsSync(PRLIMIT) ? [PRLIMIT, `--nproc=${MAX_PROCESSES}`] : [],
+    limits: threadLimit(request),
     guarded: request.mode === 'workspace-write' ? missingGuarded(request.roots) : [],
   };
+}
+
+// The kernel counts threads per user namespace, so per job; it does not count for root.
+function threadLimit({ maxProcesses = 0 }: SandboxRequest): readonly string[] {
+  return existsSync(PRLIMIT) ? [PRLIMIT, `--nproc=${Math.max(MIN_THREADS, 2 * maxProcesses)}`] : [];
 }
 
 function rootsProblem(roots: readonly string[]): SandboxPlan | undefined {
