@@ -52,9 +52,9 @@ const BYTES_PER_CORE_MS = (2 * 1024 ** 3) / 1000;
 const FORKS_PER_MS = 5;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
-/** A look may take at most this part of a core's time, unless it is very dear. */
+/** Looks take at most this part of a core's time, as long as that does not make the pauses this much longer. */
 const COST_SHARE = 1 / 50;
-const LONGEST_COST_PAUSE_MS = 2_000;
+const MOST_STRETCH = 4;
 
 interface Look {
   readonly usage: JobUsage | undefined;
@@ -70,7 +70,7 @@ export function nextPauseMs({ usage, ceilings, costMs }: Look, cores = available
     (ceilings.processes - processes) / FORKS_PER_MS,
   );
   const wantedMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, reachMs));
-  return Math.max(wantedMs, Math.min(LONGEST_COST_PAUSE_MS, costMs / COST_SHARE));
+  return Math.max(wantedMs, Math.min(wantedMs * MOST_STRETCH, costMs / COST_SHARE));
 }
 
 async function pause(pauseMs: number, signal: AbortSignal): Promise<boolean> {

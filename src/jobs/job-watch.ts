@@ -1,8 +1,7 @@
 import { watchCeilings, type OverCeiling } from './ceilings.ts';
 import type { JobSpec } from './job-folder.ts';
-import { measureUsage, sandboxView, type JobUsage, type JobView } from './job-usage.ts';
+import { measureUsage, sandboxView, type JobView } from './job-usage.ts';
 import type { Launched } from './launch.ts';
-import { findJob } from './process-tree.ts';
 
 /** Watches a job's ceilings while it runs. */
 export interface JobWatch {
@@ -15,14 +14,17 @@ export interface JobWatch {
 }
 
 /** Starts to watch. Jobs of an earlier errand have no ceilings. */
-export function watchJob(job: Launched, spec: JobSpec): JobWatch {
+export function watchJob(job: Launched, spec: JobSpec, find: () => readonly number[]): JobWatch {
   const stopper = new AbortController();
   let found: OverCeiling | undefined;
   let problem: string | undefined;
   const over = new Promise<'ceiling'>((resolve) => {
     const { ceilings } = spec;
     if (!ceilings) return;
-    const measure = () => measureJob(job, spec, ceilings.memoryBytes);
+    const measure = () => {
+      const view = viewOf(job, spec, find);
+      return view && measureUsage(view, ceilings.memoryBytes);
+    };
     watchCeilings({ ceilings, measure, signal: stopper.signal }).then(
       (result) => {
         found = result;
@@ -34,12 +36,7 @@ export function watchJob(job: Launched, spec: JobSpec): JobWatch {
   return { over, found: () => found, problem: () => problem, stop: () => stopper.abort() };
 }
 
-function measureJob(job: Launched, spec: JobSpec, exactAboveBytes: number): JobUsage | undefined {
-  const view = viewOf(job, spec);
-  return view && measureUsage(view, exactAboveBytes);
-}
-
-function viewOf({ pid, status }: Launched, { sandbox, jobId }: JobSpec): JobView | undefined {
-  if (sandbox.kind === 'none') return { proc: '/proc', pids: () => findJob(pid, jobId), memoryFileBytes: () => 0 };
+function viewOf({ status }: Launched, { sandbox }: JobSpec, find: () => readonly number[]): JobView | undefined {
+  if (sandbox.kind === 'none') return { proc: '/proc', pids: find, memoryFileBytes: () => 0 };
   return status.initPid === undefined ? undefined : sandboxView(status.initPid, sandbox.argv);
 }

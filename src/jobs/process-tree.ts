@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readStatFields } from '../process-identity.ts';
+import { identifyProcess, isAlive, readStatFields, type ProcessIdentity } from '../process-identity.ts';
 
 /** Name of the environment variable every process of a job inherits. */
 export const JOB_MARKER = 'ERRAND_JOB_ID';
@@ -11,14 +11,15 @@ export function findMarked(jobId: string): readonly number[] {
   return listPids().filter((pid) => pid !== process.pid && environmentOf(pid).split('\0').includes(marker));
 }
 
-/** Pids of a process' descendants and of the members of its session. */
-export function findTree(root: number): readonly number[] {
+/** Pids of the descendants of processes and of the members of their sessions. */
+function findTree(roots: readonly number[]): readonly number[] {
   const stats = listPids().flatMap((pid) => {
     const fields = readStatFields(pid);
     const isRunning = fields !== undefined && fields[0] !== 'Z' && fields[0] !== 'X';
     return isRunning ? [{ pid, parent: Number(fields[1]), session: Number(fields[3]) }] : [];
   });
-  const found = new Set(stats.filter(({ pid, session }) => pid === root || session === root).map(({ pid }) => pid));
+  const isRoot = (id: number) => roots.includes(id);
+  const found = new Set(stats.filter(({ pid, session }) => isRoot(pid) || isRoot(session)).map(({ pid }) => pid));
   for (let before = 0; before !== found.size;) {
     before = found.size;
     for (const { pid, parent } of stats) if (found.has(parent)) found.add(pid);
@@ -26,9 +27,18 @@ export function findTree(root: number): readonly number[] {
   return [...found].filter((pid) => pid !== process.pid);
 }
 
-/** Pids of a job: what descends from its first process, and what carries its marker. */
-export function findJob(root: number, jobId: string): readonly number[] {
-  return [...new Set([...findTree(root), ...findMarked(jobId)])];
+/**
+ * Finds the processes of a job: what descends from its first one, what carries its marker, and what was found before,
+ * though it has since left its session, its parents and its environment behind.
+ */
+export function createJobFinder(first: number, jobId: string): () => readonly number[] {
+  let known: readonly ProcessIdentity[] = [];
+  return () => {
+    const roots = [first, ...known.filter(isAlive).map(({ pid }) => pid)];
+    const found = [...new Set([...findTree(roots), ...findMarked(jobId)])];
+    known = found.flatMap((pid) => identifyProcess(pid) ?? []);
+    return found;
+  };
 }
 
 /** Sends a signal to each; one that is gone already is no trouble. */

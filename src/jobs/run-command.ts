@@ -9,7 +9,7 @@ import { readOomKills } from './job-usage.ts';
 import { watchJob } from './job-watch.ts';
 import { launch, type Launched } from './launch.ts';
 import { openOutputPipe } from './output-pipe.ts';
-import { findJob, killUntilGone, signalAll } from './process-tree.ts';
+import { createJobFinder, killUntilGone, signalAll } from './process-tree.ts';
 
 /** Why a job ends; `exited` is its own doing. */
 export type StopCause = 'exited' | 'deadline' | 'flow' | 'ceiling' | 'cancelled' | 'interrupted';
@@ -31,13 +31,17 @@ export async function runCommand({ files, spec, stopCause }: RunOptions): Promis
   pipe.closeWriter();
   if (typeof job === 'string') return { notStarted: job };
 
-  const watch = watchJob(job, spec);
+  const find = createJobFinder(job.pid, spec.jobId);
+  const watch = watchJob(job, spec, find);
   const cause = await firstCause([job.exited.then(() => 'exited' as const), sink.overflow, watch.over], stopCause);
   watch.stop();
-  if (cause !== 'exited') await stopTree(job, spec, cause === 'flow' || cause === 'ceiling' ? 0 : GRACE_MS);
+  if (cause !== 'exited') {
+    const graceMs = cause === 'flow' || cause === 'ceiling' ? 0 : GRACE_MS;
+    await stopTree({ job, spec, find, graceMs });
+  }
   const { code, signal } = await job.exited;
   await drain(pipe.reader, spec.sandbox.kind === 'none' ? DRAIN_MS : GRACE_MS);
-  const survivors = await killUntilGone(() => findJob(job.pid, spec.jobId));
+  const survivors = await killUntilGone(find);
   pipe.reader.destroy();
   output.close();
   const aside = await clearAway(files, spec);
@@ -108,14 +112,21 @@ function firstCause(causes: readonly Promise<StopCause>[], stopCause: () => Stop
   });
 }
 
-async function stopTree(job: Launched, spec: JobSpec, graceMs: number): Promise<void> {
+interface Stop {
+  readonly job: Launched;
+  readonly spec: JobSpec;
+  readonly graceMs: number;
+  find(): readonly number[];
+}
+
+async function stopTree({ job, spec, graceMs, find }: Stop): Promise<void> {
   if (graceMs > 0) {
     // Not bubblewrap itself: everything inside would die with it at once.
     const isInside = (pid: number) => spec.sandbox.kind === 'none' || (pid !== job.pid && pid !== job.status.initPid);
-    signalAll(findJob(job.pid, spec.jobId).filter(isInside), 'SIGTERM');
+    signalAll(find().filter(isInside), 'SIGTERM');
     await Promise.race([job.exited, sleep(graceMs)]);
   }
-  await killUntilGone(() => findJob(job.pid, spec.jobId));
+  await killUntilGone(find);
 }
 
 async function drain(reader: Socket, limitMs: number): Promise<void> {

@@ -113,8 +113,8 @@ describe('the time to the next look', () => {
     expect(nextPauseMs({ usage: undefined, ceilings: { ...ceilings, processes: 1e6 }, costMs: 0 }, 2)).toBe(1_000);
   });
 
-  it('is longer where a look is dear, but never for long', () => {
-    expect(look(8 * GIB, 3, 10)).toBe(500);
-    expect(look(8 * GIB, 3, 1_000)).toBe(2_000);
+  it('is longer where a look is dear, less so near a ceiling', () => {
+    expect(look(10 * MIB, 3, 20)).toBe(1_000);
+    expect(look(8 * GIB, 3, 20)).toBe(200);
   });
 });

@@ -6,6 +6,7 @@ import { cancelJob, endJobsOf, listOpenJobs } from '../../src/jobs/cancel-job.ts
 import { claimJob, jobFiles } from '../../src/jobs/job-folder.ts';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_CAPS } from '../../src/jobs/start-or-attach.ts';
+import { processesIn } from '../helpers/processes.ts';
 import { BWRAP, eventually, openJobBench, supervisorPid, survivors } from './job-bench.ts';
 import { buildPrograms } from './supervisor-program.ts';
 
@@ -44,6 +45,14 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     expect(await bench.text('sleep 61 & setsid sleep 61 & echo hi', { folder })).toBe('hi\nexit code: 0');
     expect(Date.now() - startedAt).toBeLessThan(5_000);
     expect(await survivors(folder)).toEqual([]);
+  });
+
+  it.skipIf(isMissing)('ends what has left session, parent and environment behind, once it was seen', async () => {
+    const mark = `63.${process.pid}${name.length}`;
+    const leave = `setsid env -i sleep ${mark} & sleep 1.5; echo gone`;
+    const ceilings = { memoryBytes: 2 ** 30, processes: 100 };
+    expect(await bench.text(leave, { ceilings })).toBe('gone\nexit code: 0');
+    expect(processesIn('', `sleep ${mark}`)).toEqual([]);
   });
 
   it.skipIf(isMissing)('past its time limit the whole tree is killed, whatever it does about it', async () => {
