@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { connect } from '../client.ts';
 import { hasModelAccess, type Config, type Setting } from '../config.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
-import { serverStatus, type InstanceStatus } from '../server/index.ts';
+import { databaseProblem, serverStatus, type InstanceStatus } from '../server/index.ts';
 import { homeLines, lookAtHome } from './doctor-home.ts';
 import { EXIT } from './cli-error.ts';
 import { readConfig, type CommandContext } from './context.ts';
@@ -62,7 +62,7 @@ async function lookAround(context: CommandContext, config: Config): Promise<read
     ...serverChecks(config),
   ];
   const found = (await Promise.all<Check | readonly Check[]>(looked)).flat();
-  return [nodeCheck(), temporalCheck(config), modelCheck(config), ...found];
+  return [nodeCheck(), temporalCheck(config), ...databaseChecks(config), modelCheck(config), ...found];
 }
 
 function shownSettings(config: Config): readonly ShownSetting[] {
@@ -131,6 +131,13 @@ function temporalCheck({ tools, temporal }: Config): Check {
     text: problem ?? 'not found',
     fix: 'Run node scripts/setup.mjs, or set ERRAND_TEMPORAL_CLI.',
   };
+}
+
+function databaseChecks({ home, tools }: Config): readonly Check[] {
+  const { path, problem } = tools.temporal.value;
+  if (path === undefined || problem !== undefined) return [];
+  const [text, ...fix] = databaseProblem({ home: home.value, cli: path })?.split('\n') ?? [];
+  return text === undefined ? [] : [{ name: 'Database', state: 'problem', text, fix: fix.join('\n        ') }];
 }
 
 async function sandboxCheck({ tools }: Config): Promise<Check> {

@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
+import { ConfigError } from '../config.ts';
 import type { Environment } from './worker-environment.ts';
 
 /** What somebody who needs the server asks its supervisor: bring this about, and tell me when it is so. */
@@ -29,7 +30,10 @@ export interface ServerInfo {
 }
 
 type Reply =
-  { readonly log: string } | { readonly info: ServerInfo } | { readonly error: string } | { readonly isStopping: true };
+  | { readonly log: string }
+  | { readonly info: ServerInfo }
+  | { readonly error: string; readonly isConfig?: boolean }
+  | { readonly isStopping: true };
 
 /** Nobody listens at the supervisor's socket (yet, or any more). */
 export class SupervisorUnreachable extends Error {}
@@ -65,7 +69,7 @@ export function askSupervisor({ control, request, log, timeoutMs }: AskOptions):
       if ('log' in reply) return log(reply.log);
       if ('info' in reply) resolve(reply.info);
       else if ('isStopping' in reply) reject(new SupervisorUnreachable('the supervisor is stopping'));
-      else reject(new Error(reply.error));
+      else reject(reply.isConfig ? new ConfigError(reply.error) : new Error(reply.error));
       socket.end();
     });
   });
@@ -116,6 +120,6 @@ async function answer(line: string, handle: EnsureHandler, log: (line: string) =
     return { info: await handle(JSON.parse(line) as EnsureRequest, log) };
   } catch (error) {
     if (error instanceof SupervisorStopping) return { isStopping: true };
-    return { error: error instanceof Error ? error.message : String(error) };
+    return { error: error instanceof Error ? error.message : String(error), isConfig: error instanceof ConfigError };
   }
 }

@@ -5,12 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../config.ts';
 import { askSupervisor, SupervisorUnreachable, type ServerInfo } from './control.ts';
+import { assertMayOpen } from './database.ts';
 import { createInstanceFolders, instanceOf, logFile, type Instance, type OtherServer } from './instance.ts';
 import { CONTROL_VERSION, readLiveState } from './instance-state.ts';
 import { readLock } from './life-lock.ts';
 import { lastLines, openLog } from './log-file.ts';
 import { stopInstance } from './stop-server.ts';
 import { EXIT_ALREADY_RUNNING, toArgument, type SupervisorOptions } from './supervisor-options.ts';
+import { temporalVersion } from './temporal-command.ts';
 import type { Environment } from './worker-environment.ts';
 
 export interface EnsureServerOptions {
@@ -124,7 +126,11 @@ function readBuildId(): string {
 
 // Returns once a supervisor holds the instance, this one or another that was quicker.
 async function startSupervisor(options: EnsureServerOptions, instance: Instance, deadline: number): Promise<void> {
-  const child = spawnSupervisor(options, instance);
+  const supervisor = toSupervisorOptions(options, instance);
+  // Asked here too, so that the answer comes before anything is started; the supervisor asks again each time.
+  if (supervisor.cli !== undefined)
+    assertMayOpen({ database: instance.database, version: temporalVersion(supervisor.cli) });
+  const child = spawnSupervisor(options, instance, supervisor);
   let ending: string | undefined;
   child.once('error', (error) => (ending = error.message));
   child.once(
@@ -141,11 +147,15 @@ function supervisorHint(instance: Instance): string {
 }
 
 // Its own session, nothing of this terminal: it goes on when the terminal closes.
-function spawnSupervisor(options: EnsureServerOptions, instance: Instance): ChildProcess {
+function spawnSupervisor(
+  options: EnsureServerOptions,
+  instance: Instance,
+  supervisor: SupervisorOptions,
+): ChildProcess {
   const log = openLog(logFile(instance, 'supervisor'));
   const script = join(PROJECT, 'dist', 'server', 'supervisor.js');
   try {
-    const child = spawn(process.execPath, [script, toArgument(toSupervisorOptions(options, instance))], {
+    const child = spawn(process.execPath, [script, toArgument(supervisor)], {
       detached: true,
       cwd: instance.folder,
       env: { ...(options.environment ?? process.env) },

@@ -1,4 +1,5 @@
 export { type ServerInfo } from './control.ts';
+export { databaseProblem } from './database.ts';
 export { ensureServer, type EnsureServerOptions } from './ensure-server.ts';
 export { type OtherServer } from './instance.ts';
 export {

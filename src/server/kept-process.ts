@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigError } from '../config.ts';
 import { identifyProcess, type ProcessIdentity } from '../process-identity.ts';
 import type { ProcessPhase, ProcessRecord } from './instance-state.ts';
 import { waitUntil } from './wait.ts';
@@ -33,6 +34,8 @@ export class KeptProcess {
   #deaths = 0;
   #quickDeaths = 0;
   #isStopping = false;
+  /** Why it must not be started, if that was the last answer: tried again, but nobody has to wait for it. */
+  #refusal: ConfigError | undefined;
   #pause = new AbortController();
   #life: Promise<void> = Promise.resolve();
 
@@ -61,12 +64,15 @@ export class KeptProcess {
   /** Resolves once it is ready; rejects if it keeps dying before that, or the time is over. */
   async whenReady({ timeoutMs, hint }: { timeoutMs: number; hint: () => string }): Promise<void> {
     const deathsBefore = this.#deaths;
+    this.#forgetRefusal();
     this.#pause.abort();
-    const isHopeless = () => this.#isStopping || this.#deaths - deathsBefore >= PATIENCE_DEATHS;
+    const isHopeless = () =>
+      this.#isStopping || this.#refusal !== undefined || this.#deaths - deathsBefore >= PATIENCE_DEATHS;
     const isSettled = await waitUntil(() => this.#phase === 'ready' || isHopeless(), { timeoutMs });
     if (this.#phase === 'ready') return;
     const { name } = this.#options;
     if (this.#isStopping) throw new Error(`${name} is being stopped`);
+    if (this.#refusal) throw this.#refusal;
     if (!isSettled) throw new Error(`${name} was not ready within ${timeoutMs / 1000} s. ${hint()}`);
     throw new Error(`${name} ended before it was ready, ${PATIENCE_DEATHS} times in a row. ${hint()}`);
   }
@@ -111,11 +117,16 @@ export class KeptProcess {
       this.#options.onChange();
       return await ended;
     } catch (error) {
+      if (error instanceof ConfigError) this.#refusal = error;
       return `could not be started: ${error instanceof Error ? error.message : String(error)}`;
     } finally {
       this.#child = undefined;
       this.#process = undefined;
     }
+  }
+
+  #forgetRefusal(): void {
+    this.#refusal = undefined;
   }
 
   async #rest(): Promise<void> {

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { prepareDatabase, readDatabaseNote, writeDatabaseNote } from './database.ts';
+import { prepareDatabase } from './database.ts';
+import { writeDatabaseNote, type DatabaseNote } from './database-note.ts';
 import { logFile, type Instance } from './instance.ts';
 import type { ProcessRecord } from './instance-state.ts';
 import { KeptProcess } from './kept-process.ts';
@@ -29,6 +30,7 @@ export class TemporalServer {
   readonly #options: TemporalServerOptions;
   readonly #kept: KeptProcess;
   #ports: ServerPorts | undefined;
+  #note: DatabaseNote | undefined;
 
   constructor(options: TemporalServerOptions) {
     this.#options = options;
@@ -68,7 +70,7 @@ export class TemporalServer {
 
   async #start(): Promise<ChildProcess> {
     const { instance, cli, log } = this.#options;
-    prepareDatabase({ database: instance.database, version: temporalVersion(cli), log });
+    this.#note = prepareDatabase({ database: instance.database, version: temporalVersion(cli), log });
     const ports = await claimPorts({ file: instance.ports, log });
     this.#ports = ports;
     const child = spawnTemporal({ cli, instance, ports });
@@ -99,11 +101,21 @@ export class TemporalServer {
       // A first connection that is refused would be tried again only after a second.
       await whenListening(address);
       const connection = await Connection.connect({ address, connectTimeout: 2000 });
-      await setUpNamespace(connection, this.#options.instance.database).finally(() => connection.close());
+      await this.#setUpNamespace(connection).finally(() => connection.close());
       return undefined;
     } catch (error) {
       return String(error);
     }
+  }
+
+  // Once only: who changes the retention by hand later keeps his choice.
+  async #setUpNamespace({ workflowService }: Connection): Promise<void> {
+    await workflowService.describeNamespace({ namespace: NAMESPACE });
+    if (this.#note === undefined || this.#note.retentionSet) return;
+    const workflowExecutionRetentionTtl = msToTs(RETENTION_DAYS * 24 * 3600_000);
+    await workflowService.updateNamespace({ namespace: NAMESPACE, config: { workflowExecutionRetentionTtl } });
+    this.#note = { ...this.#note, retentionSet: true };
+    writeDatabaseNote(this.#options.instance.database, this.#note);
   }
 }
 
@@ -113,14 +125,4 @@ function whenListening(address: string): Promise<void> {
     const socket = connect({ host, port: Number(port) }, () => resolve(void socket.destroy()));
     socket.once('error', reject);
   });
-}
-
-// Once only: who changes the retention by hand later keeps his choice.
-async function setUpNamespace(connection: Connection, database: string): Promise<void> {
-  await connection.workflowService.describeNamespace({ namespace: NAMESPACE });
-  const note = readDatabaseNote(database);
-  if (note.retentionSet) return;
-  const workflowExecutionRetentionTtl = msToTs(RETENTION_DAYS * 24 * 3600_000);
-  await connection.workflowService.updateNamespace({ namespace: NAMESPACE, config: { workflowExecutionRetentionTtl } });
-  writeDatabaseNote(database, { ...note, retentionSet: true });
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../src/config.ts';
 import { RETENTION_DAYS } from '../../src/server/temporal-command.ts';
 import { socketInodes } from './socket-inodes.ts';
 import {
@@ -151,9 +152,36 @@ describe('ensureServer', () => {
     const options = optionsFor(home, { workers: 0 });
     const later = await ensureServer(options);
     expect(options.lines.join('\n')).toContain('Temporal CLI 1.8.0 -> ');
-    expect(existsSync(join(home, 'server/temporal.db.1.8.0.bak'))).toBe(true);
-    expect(existsSync(join(home, 'server/temporal.db.1.8.0.bak-wal'))).toBe(true);
+    expect(existsSync(join(home, 'server/temporal.db.1.8.0.bak/temporal.db'))).toBe(true);
+    expect(existsSync(join(home, 'server/temporal.db.1.8.0.bak/temporal.db-wal'))).toBe(true);
     expect(await describeRun(later.address, 'a-run')).toBe('RUNNING');
+  });
+
+  it('promise 10: refuses a database that a newer Temporal CLI had open, before anything starts', async () => {
+    const home = freshHome();
+    await ensureServer(optionsFor(home, { workers: 0 }));
+    await stopServer({ home, log: () => undefined });
+    const before = serverFiles(home);
+    const older = ensureServer(optionsFor(home, { temporalCli: cliOfVersion(home, '1.8.0') }));
+    await expect(older).rejects.toThrow(ConfigError);
+    await expect(older).rejects.toThrow(/temporal\.db was last opened by Temporal CLI .* the one found is 1\.8\.0/);
+    expect(serverFiles(home)).toEqual(before);
+  });
+
+  it('promise 10: the supervisor refuses it too, when the CLI becomes an older one under it', async () => {
+    const home = freshHome();
+    const temporalCli = cliOfVersion(home, '99.0.0');
+    const info = await ensureServer(optionsFor(home, { workers: 0, temporalCli }));
+    cliOfVersion(home, '98.0.0');
+    process.kill(Number(info.pids.temporal), 'SIGKILL');
+    await eventually('the killed server is noticed', async () => Number((await embedded(home)).temporal?.restarts) > 0);
+    const asked = ensureServer(optionsFor(home, { workers: 0, temporalCli }));
+    await expect(asked).rejects.toThrow(ConfigError);
+    await expect(asked).rejects.toThrow(/last opened by Temporal CLI 99\.0\.0; the one found is 98\.0\.0/);
+    cliOfVersion(home, '99.0.0');
+    const after = await ensureServer(optionsFor(home, { workers: 0, temporalCli }));
+    expect(after.address).toBe(info.address);
+    expect(readdirSync(join(home, 'server')).filter((name) => name.includes('.bak'))).toEqual([]);
   });
 
   it('runs only workers for a server that is not its own', async () => {
@@ -245,6 +273,22 @@ describe('the supervisor', () => {
     expect((await ensureServer(optionsFor(home, { workers: 0 }))).pids).toEqual(info.pids);
   });
 });
+
+/** The Temporal CLI, but for the version that it gives itself. */
+function cliOfVersion(home: string, version: string): string {
+  const cli = loadConfig({ env: process.env }).tools.temporal.value.path;
+  const file = join(home, 'temporal');
+  const script = `#!/bin/sh\n[ "$1" = --version ] && exec echo "temporal version ${version} (Server 1.0.0)"\nexec '${cli}' "$@"\n`;
+  writeFileSync(file, script, { mode: 0o700 });
+  return file;
+}
+
+/** What is there of a server that does not run, byte for byte. */
+function serverFiles(home: string): Record<string, string> {
+  const names = readdirSync(join(home, 'server'), { recursive: true, encoding: 'utf8' }).sort();
+  const files = names.filter((name) => statSync(join(home, 'server', name)).isFile());
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(home, 'server', name), 'base64')]));
+}
 
 function portOf(address: string): number {
   return Number(address.split(':')[1]);
