@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadClientConnectConfig, type ClientConnectConfig } from '@temporalio/envconfig';
 import { ConfigError, expandHome, readConfigFile, type ConfigFile, type ModelSettings } from './config-file.ts';
-import { homePaths } from './home.ts';
+import { homePaths, homeProblem } from './home.ts';
 import type { SandboxMode } from './policy/policy.ts';
 
 export { ConfigError, type ModelSettings } from './config-file.ts';
@@ -98,6 +98,7 @@ const SIMULATED_MODELS = { 'sim-1': FREE, 'sim-small': FREE };
 export function loadConfig({ env, cwd = process.cwd() }: LoadConfigOptions): Config {
   const project = dirname(dirname(fileURLToPath(import.meta.url)));
   const home = homeSetting(env, cwd);
+  assertUsable(home);
   const { configFile } = homePaths(home.value);
   const file = readConfigFile(configFile);
   return {
@@ -126,6 +127,15 @@ function homeSetting(env: Environment, cwd: string): Setting<string> {
   const given = variable(env, 'ERRAND_HOME');
   if (given) return { ...given, value: resolve(cwd, expandHome(given.value)) };
   return { value: join(env['HOME'] || homedir(), '.errand'), source: 'default' };
+}
+
+function assertUsable({ value, source }: Setting<string>): void {
+  const problem = homeProblem(value);
+  if (problem === undefined) return;
+  const name = source === 'default' ? `The default ERRAND_HOME is ${value}` : `${source} is ${value}`;
+  throw new ConfigError(
+    `${name}: ${problem}. Set ERRAND_HOME to another folder, or use the errand that belongs to it.`,
+  );
 }
 
 // An empty variable is one that is not set: that is how a shell unsets it for one command.

@@ -1,11 +1,13 @@
 import { randomInt } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** Where everything below ERRAND_HOME is. */
 export interface HomePaths {
   readonly home: string;
   readonly homeIdFile: string;
+  /** Number of the layout; not there: 1. Only a version that lays a home out in another way writes it. */
+  readonly layoutFile: string;
   readonly configFile: string;
   readonly transcripts: string;
   readonly journal: string;
@@ -18,12 +20,56 @@ export function homePaths(home: string): HomePaths {
   return {
     home,
     homeIdFile: join(home, 'home-id'),
+    layoutFile: join(home, 'layout'),
     configFile: join(home, 'config.yaml'),
     transcripts: join(home, 'transcripts'),
     journal: join(home, 'journal'),
     snapshots: join(home, 'snapshots'),
     server: join(home, 'server'),
   };
+}
+
+/** How this version lays a home out. */
+const LAYOUT = 1;
+
+/** Why a folder cannot be used as a home at all; undefined if it can, or is not there yet. Writes nothing. */
+export function homeProblem(home: string): string | undefined {
+  const place = existingPart(home);
+  if (!statSync(place).isDirectory()) return `${place} is not a folder`;
+  const layout = readIfThere(homePaths(home).layoutFile)?.trim();
+  if (layout === undefined || layout === String(LAYOUT)) return undefined;
+  const { layoutFile } = homePaths(home);
+  if (!/^\d+$/.test(layout))
+    return `${layoutFile} does not hold the number of a layout: ${JSON.stringify(layout.slice(0, 40))}`;
+  return `${home} was laid out by a newer errand (layout ${layout}, this one knows ${LAYOUT}); nothing was written`;
+}
+
+/** Why nothing can be kept in a home; undefined if it can, also where the folder has to be made first. */
+export function homeWriteProblem(home: string): string | undefined {
+  const place = existingPart(home);
+  try {
+    accessSync(place, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    return `${place} cannot be written: ${NO_WRITE[code] ?? message}`;
+  }
+}
+
+const NO_WRITE: Readonly<Record<string, string>> = {
+  EROFS: 'its file system is read-only',
+  EACCES: 'you have no permission',
+};
+
+function existingPart(path: string): string {
+  try {
+    statSync(path);
+    return path;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['ENOENT', 'ENOTDIR'].includes(code) || dirname(path) === path) throw error;
+    return existingPart(dirname(path));
+  }
 }
 
 /** The home's id, minted at first use; every process that asks gets the same one. Names the task queue. */

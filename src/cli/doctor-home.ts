@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { connect, isUnreachable } from '../client.ts';
 import type { Config } from '../config.ts';
-import { homeId } from '../home.ts';
+import { homeId, homePaths } from '../home.ts';
 import { taskQueue } from '../protocol.ts';
 import { findDisagreements, type Disagreement } from '../reconcile/disagreements.ts';
 import { nameServer } from '../reconcile/fate.ts';
@@ -18,7 +18,8 @@ export interface HomeFindings {
 /** Compares the home's files with each other and, where it can be reached, with the server; `clean` removes leftovers. */
 export async function lookAtHome(config: Config, clean: boolean): Promise<HomeFindings> {
   const home = config.home.value;
-  if (!existsSync(home)) return { disagreements: [], leftovers: [], isCleaned: false };
+  // Without an id nothing has ever run here, and looking must not make one.
+  if (!existsSync(homePaths(home).homeIdFile)) return { disagreements: [], leftovers: [], isCleaned: false };
   const disagreements = await compare(config);
   const leftovers = await findLeftovers(home);
   return { disagreements, leftovers: clean ? await cleanLeftovers(home, leftovers) : leftovers, isCleaned: clean };

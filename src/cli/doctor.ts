@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { connect } from '../client.ts';
 import { hasModelAccess, type Config, type Setting } from '../config.ts';
+import { homeWriteProblem } from '../home.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
 import { databaseProblem, serverStatus, type InstanceStatus } from '../server/index.ts';
 import { homeLines, lookAtHome } from './doctor-home.ts';
@@ -62,7 +63,14 @@ async function lookAround(context: CommandContext, config: Config): Promise<read
     ...serverChecks(config),
   ];
   const found = (await Promise.all<Check | readonly Check[]>(looked)).flat();
-  return [nodeCheck(), temporalCheck(config), ...databaseChecks(config), modelCheck(config), ...found];
+  return [
+    nodeCheck(),
+    ...homeChecks(config),
+    temporalCheck(config),
+    ...databaseChecks(config),
+    modelCheck(config),
+    ...found,
+  ];
 }
 
 function shownSettings(config: Config): readonly ShownSetting[] {
@@ -131,6 +139,14 @@ function temporalCheck({ tools, temporal }: Config): Check {
     text: problem ?? 'not found',
     fix: 'Run node scripts/setup.mjs, or set ERRAND_TEMPORAL_CLI.',
   };
+}
+
+function homeChecks({ home }: Config): readonly Check[] {
+  const problem = homeWriteProblem(home.value);
+  if (problem === undefined) return [];
+  return [
+    { name: 'Home', state: 'problem', text: problem, fix: 'Make it writable, or set ERRAND_HOME to another folder.' },
+  ];
 }
 
 function databaseChecks({ home, tools }: Config): readonly Check[] {

@@ -3,7 +3,8 @@ import { closeSync, existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadConfig } from '../config.ts';
+import { ConfigError, loadConfig } from '../config.ts';
+import { homeWriteProblem } from '../home.ts';
 import { askSupervisor, SupervisorUnreachable, type ServerInfo } from './control.ts';
 import { assertMayOpen } from './database.ts';
 import { createInstanceFolders, instanceOf, logFile, type Instance, type OtherServer } from './instance.ts';
@@ -51,6 +52,9 @@ const DEFAULT_TIMEOUT_MS = 120_000;
 export async function ensureServer(options: EnsureServerOptions): Promise<ServerInfo> {
   const instance = instanceOf(resolve(options.home), options.other);
   const deadline = Date.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const problem = homeWriteProblem(instance.home);
+  if (problem !== undefined)
+    throw new ConfigError(`${problem}, and everything of a run is kept there. Make it writable, or set ERRAND_HOME.`);
   createInstanceFolders(instance);
   for (;;) {
     const info = await tryOnce(options, instance, deadline);

@@ -190,14 +190,14 @@ export class Supervision {
     };
   }
 
-  // Without this file a killed supervisor's processes could not be found, so a full disk is waited out.
+  // Without this file a killed supervisor's processes could not be found, so a full or read-only disk is waited out.
   #save(): void {
     try {
       writeState(this.#instance, this.#toState());
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? '';
       if (code === 'ENOENT') return this.#onHomeGone();
-      if (!['ENOSPC', 'EDQUOT', 'EIO'].includes(code)) throw error;
+      if (!['ENOSPC', 'EDQUOT', 'EIO', 'EROFS'].includes(code)) throw error;
       if (!this.#isStopping) setTimeout(() => this.#save(), 1000).unref();
     }
   }
