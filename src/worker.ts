@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import type { LogLevel } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -17,16 +17,23 @@ import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
 import { taskQueue } from './protocol.ts';
 import { watchForLost } from './reconcile/watch.ts';
+import { WatchedConnection } from './server/watched-connection.ts';
 import { ERRAND_VERSION } from './version.ts';
+import { liveWithServer } from './worker-lives.ts';
+import type { LivingWorker } from './worker-lives.ts';
 
 /** Cached workflows of one worker; 200 idle ones take about 100 MB. */
 const MAX_CACHED_WORKFLOWS = 200;
 /** Below the activities' heartbeat time-out, so that a cancellation is felt within about two seconds. */
 const HEARTBEAT_THROTTLE_MS = 2_000;
 /** gRPC's own pauses grow to two minutes, in which the fence could not ask a server that is back. */
-const RECONNECT = { 'grpc.max_reconnect_backoff_ms': 3_000 };
+const RECONNECT = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 3_000 };
 /** Time for open model calls to finish on SIGTERM; what is left is handed over by its retry. */
 const SHUTDOWN_GRACE_MS = 15_000;
+/** A worker that only ends what it does because its server was away takes as long as that takes. */
+const DRAIN_MS = 30 * 24 * 3600_000;
+
+const IDENTITY = process.env.ERRAND_WORKER_IDENTITY ?? `errand-${process.pid}-${randomUUID().slice(0, 8)}`;
 
 const log = pino({ name: process.env.ERRAND_WORKER_NAME ?? 'worker' });
 
@@ -37,16 +44,21 @@ async function main(): Promise<void> {
   Runtime.install({
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[toPino(level)](meta ?? {}, message)),
   });
-  const connection = await NativeConnection.connect(connectionOptions(config));
   const shutdown = new AbortController();
-  const deps = await createDeps(config, shutdown.signal);
-  const worker = await createWorker(config, connection, deps);
+  const handOver = new AbortController();
+  const server = await WatchedConnection.open({ ...connectionOptions(config), channelArgs: RECONNECT });
+  const deps = await createDeps(config, server, { shutdown: shutdown.signal, handOver: handOver.signal });
+  // Held to the end: the SDK shuts itself down when nothing uses it, between two workers for example.
+  const anchor = await NativeConnection.connect(connectionOptions(config));
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.abort(workerShutdown()));
-  shutdown.signal.addEventListener('abort', () => void tellWhenDraining(worker), { once: true });
-  const running = worker.run();
-  process.send?.({ type: 'ready' });
-  log.info({ queue: worker.options.taskQueue, identity: worker.options.identity }, 'worker is ready');
+  shutdown.signal.addEventListener(
+    'abort',
+    () => setTimeout(() => handOver.abort(workerShutdown()), SHUTDOWN_GRACE_MS),
+    {
+      once: true,
+    },
+  );
   void watchForLost({
     home: config.home.value,
     server: deps,
@@ -54,9 +66,33 @@ async function main(): Promise<void> {
     signal: shutdown.signal,
     warn: (error) => log.warn(error, 'could not look for lost agents'),
   });
-  await running;
-  await connection.close();
+  await liveWithServer({
+    create: () => createLife(config, deps),
+    server,
+    shutdown: shutdown.signal,
+    onAlive: () => {
+      process.send?.({ type: 'ready' });
+      log.info({ queue: taskQueue(homeId(config.home.value)), identity: IDENTITY }, 'worker is ready');
+    },
+    warn: (line) => log.warn(line),
+  });
+  await anchor.close();
   process.exit(0);
+}
+
+/** A line of its own for each: the SDK takes one worker a queue and line, and the one before may still end what it does. */
+async function createLife(config: Config, deps: ActivityDeps): Promise<LivingWorker> {
+  const connection = await NativeConnection.connect(connectionOptions(config));
+  const worker = await createWorker(config, connection, deps);
+  const whenToldToEnd = () => void tellWhenDraining(worker);
+  deps.shutdown.addEventListener('abort', whenToldToEnd, { once: true });
+  return {
+    run: () => worker.run().finally(() => connection.close()),
+    shutdown: () => {
+      deps.shutdown.removeEventListener('abort', whenToldToEnd);
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+  };
 }
 
 /** Whoever waits for a successor's turn need not wait for the end of what this worker still does. */
@@ -70,7 +106,7 @@ async function createWorker(config: Config, connection: NativeConnection, deps: 
     connection,
     namespace: config.temporal.namespace.value,
     taskQueue: taskQueue(homeId(config.home.value)),
-    identity: process.env.ERRAND_WORKER_IDENTITY ?? `errand-${process.pid}-${randomUUID().slice(0, 8)}`,
+    identity: IDENTITY,
     workflowBundle: { codePath: fileURLToPath(new URL('./workflow-bundle.js', import.meta.url)) },
     activities: createActivities(deps),
     // The SDK's own build id is a long hash of the bundle, and every task writes it into history.
@@ -81,13 +117,16 @@ async function createWorker(config: Config, connection: NativeConnection, deps: 
     maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
     defaultHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
     stickyQueueScheduleToStartTimeout: 5_000,
-    shutdownGraceTime: SHUTDOWN_GRACE_MS,
+    shutdownGraceTime: DRAIN_MS,
     workflowFailureErrorTypes: { '*': [...WORKFLOW_BUGS] },
   });
 }
 
-async function createDeps(config: Config, shutdown: AbortSignal): Promise<ActivityDeps> {
-  const connection = await Connection.connect({ ...connectionOptions(config), channelArgs: RECONNECT });
+async function createDeps(
+  config: Config,
+  connection: WatchedConnection,
+  signals: Pick<ActivityDeps, 'shutdown' | 'handOver'>,
+): Promise<ActivityDeps> {
   const client = new Client({ connection, namespace: config.temporal.namespace.value });
   const { clusterId } = await client.workflowService.getClusterInfo({});
   return {
@@ -97,7 +136,7 @@ async function createDeps(config: Config, shutdown: AbortSignal): Promise<Activi
     clusterId: clusterId ?? '',
     ceiling: defaultCeiling({ ...config.ceiling.value, errandHome: config.home.value }),
     caps: { total: config.caps.total.value, perTurn: config.caps.perTurn.value },
-    shutdown,
+    ...signals,
     log,
     model: createModelClientOrExplain({
       apiKey: config.apiKey.value?.reveal(),

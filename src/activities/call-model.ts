@@ -26,7 +26,7 @@ import { usageOfTurn } from './usage-of-turn.ts';
  * answers. A reply that is already recorded is never asked for again, whichever attempt comes.
  */
 export async function callModel(deps: ActivityDeps, input: CallModelInput): Promise<Reply> {
-  return withHeartbeat(async (pulse) => {
+  return withHeartbeat(deps, async (pulse) => {
     const files = await openAgent(deps, input.ref);
     await assertNotEnded(deps, files);
     const recorded = replyOf(files, input.turn);

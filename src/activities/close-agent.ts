@@ -24,7 +24,7 @@ const PREVIEW_BYTES = 200;
  * that came in at its end goes on with the turn that the message began.
  */
 export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise<Closing> {
-  return withHeartbeat(async (pulse) => {
+  return withHeartbeat(deps, async (pulse) => {
     const fence = createFence(deps, pulse);
     await endJobs(deps, input.ref);
     await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });

@@ -22,5 +22,7 @@ export interface ActivityDeps {
   readonly commandCeilings: JobCeilings;
   /** Aborted as soon as the worker is told to end, with the failure that hands an attempt over. */
   readonly shutdown: AbortSignal;
+  /** Aborted when the time is over that open calls get to finish after that. */
+  readonly handOver: AbortSignal;
   readonly log: Logger;
 }

@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { createSleepWatch } from './sleep-watch.ts';
 import { workerShutdown } from '../failures.ts';
+import type { ActivityDeps } from './deps.ts';
 
 /** Well below the heartbeat time-out of 10 s, and as often as the worker's throttle lets beats through. */
 const BEAT_EVERY_MS = 2_000;
@@ -20,7 +21,10 @@ export interface Pulse {
  * Beats by timer for the length of a call, also when the work itself is silent: without beats a cancellation is never
  * felt and a long call counts as dead.
  */
-export async function withHeartbeat<T>(work: (pulse: Pulse) => Promise<T>): Promise<T> {
+export async function withHeartbeat<T>(
+  { handOver }: Pick<ActivityDeps, 'handOver'>,
+  work: (pulse: Pulse) => Promise<T>,
+): Promise<T> {
   const context = Context.current();
   const watch = createSleepWatch();
   let detail = '';
@@ -31,12 +35,13 @@ export async function withHeartbeat<T>(work: (pulse: Pulse) => Promise<T>): Prom
   const progress = (line: string) => {
     detail = line.slice(0, MAX_DETAIL_CHARS);
   };
+  const signal = AbortSignal.any([context.cancellationSignal, handOver]);
   try {
-    return await work({ signal: context.cancellationSignal, progress, sleeps: () => watch.count() });
+    return await work({ signal, progress, sleeps: () => watch.count() });
   } catch (error) {
     // An aborted request or a killed process must not look like a failure of its own.
     if (context.cancellationSignal.aborted) throw stopReason(context);
-    throw error;
+    throw handOver.aborted ? workerShutdown() : error;
   } finally {
     clearInterval(timer);
   }

@@ -31,7 +31,7 @@ import { withHeartbeat } from './heartbeat.ts';
  * untrusted: a child's policy, depth and prompt are checked against its parent's transcript.
  */
 export async function openTranscript(deps: ActivityDeps, open: OpenInput): Promise<Opened> {
-  return withHeartbeat(async (pulse) => {
+  return withHeartbeat(deps, async (pulse) => {
     const { files, tools } = await writeOpening(deps, open, createFence(deps, pulse));
     await assertNotEnded(deps, files);
     return { tools: tools.map(({ name }) => name) };

@@ -16,7 +16,7 @@ import { markLost } from './mark-lost.ts';
  * these at once do no harm, since the first terminal record stands. Answers their workflow ids.
  */
 export async function reconcile(deps: ActivityDeps): Promise<readonly string[]> {
-  return withHeartbeat(async ({ signal, progress }) => {
+  return withHeartbeat(deps, async ({ signal, progress }) => {
     const lost = await findLostAgents(deps.home, deps, RECENT_RUNS);
     for (const agent of lost) {
       signal.throwIfAborted();

@@ -33,7 +33,7 @@ const PARALLEL_READS = 4;
 
 /** Runs calls of one turn; their results stay in the effect journal until the seal. Inputs come from the transcript. */
 export async function runTools(deps: ActivityDeps, input: RunToolsInput): Promise<void> {
-  await withHeartbeat(async (pulse) => {
+  await withHeartbeat(deps, async (pulse) => {
     const files = await openAgent(deps, input.ref);
     await assertNotEnded(deps, files);
     // What the model was told of this turn stands: nothing of it is done any more.

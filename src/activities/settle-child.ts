@@ -13,7 +13,7 @@ import { endChild } from './lost-children.ts';
  */
 export async function settleChild(deps: ActivityDeps, input: SettleChildInput): Promise<Answer> {
   const { ref, turn, callId, agentId } = input;
-  return withHeartbeat(async (pulse) => {
+  return withHeartbeat(deps, async (pulse) => {
     const files = await openAgent(deps, ref);
     await assertNotEnded(deps, files);
     if (isUnforked(files)) await createFence(deps, pulse).pass(files, turn + 1, { keepsChildren: true });

@@ -91,6 +91,23 @@ describe('a server that is set back to an older copy of its database', () => {
     180_000,
   );
 
+  it('promise 2: workers that live through it go on with what the server knows, not with what they remember', async () => {
+    await harness.startWorker();
+    const run = await harness.run(tree);
+    await counted(harness, 'below');
+    await server.lose(60);
+    await harness.write('go-below', '');
+    await counted(harness, 'root');
+    await server.lose(60);
+    await harness.write('go-root', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'all done', turns: 15 });
+    expect((await counts(harness)).sort()).toEqual(['below', 'child', 'other', 'root']);
+    expect(await readFile(join(harness.workspace, 'a.txt'), 'utf8')).toBe('one\ntwo and more\n');
+    expect(asked(harness)).toEqual([...new Set(asked(harness))]);
+    expect(harness.workers.map(({ process }) => process.exitCode)).toEqual([null, null]);
+    await expectAllAgree(harness, run, Array(4).fill('completed'));
+  }, 180_000);
+
   it('promise 2: a call whose result is sealed is not made again, also when its journal is gone', async () => {
     const run = await harness.run(toScriptPrompt([count('sealed'), hold('held'), { text: 'done' }], 'sealed'));
     const before = server.commits();
