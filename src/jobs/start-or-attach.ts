@@ -144,15 +144,15 @@ type Starter = () => Promise<JobExit | undefined>;
 // supervisor's own claim decides which one runs the command.
 function createStarter(files: JobFiles, spec: JobSpec, { supervisorPath = BUILT_SUPERVISOR }: AttachOptions): Starter {
   let starts = 0;
-  let nextStart = 0;
+  let nextStart = 0; // On the clock that nobody sets.
   return async () => {
-    if (Date.now() < nextStart) return undefined;
+    if (performance.now() < nextStart) return undefined;
     if (starts === MAX_STARTS) {
       await claimSupervision(files, { process: null, timeoutMs: spec.timeoutMs });
       return recordExit(files, { notStarted: `its supervisor does not start; see ${files.log}` });
     }
     starts += 1;
-    nextStart = Date.now() + START_WAIT_MS * starts;
+    nextStart = performance.now() + START_WAIT_MS * starts;
     await spawnSupervisor(files, supervisorPath);
     return undefined;
   };
@@ -178,20 +178,20 @@ async function spawnSupervisor(files: JobFiles, supervisorPath: string): Promise
 }
 
 function createReporter(files: JobFiles, { onProgress }: AttachOptions): () => void {
-  let next = Date.now() + 1_000;
+  let next = performance.now() + 1_000;
   return () => {
-    if (!onProgress || Date.now() < next) return;
-    next = Date.now() + 1_000;
+    if (!onProgress || performance.now() < next) return;
+    next = performance.now() + 1_000;
     const line = lastLine(readOutputEnd(files.folder));
     if (line !== '') onProgress(line);
   };
 }
 
 function createCheck({ check }: AttachOptions): () => Promise<void> {
-  let next = Date.now() + 2_000;
+  let next = performance.now() + 2_000;
   return async () => {
-    if (!check || Date.now() < next) return;
-    next = Date.now() + 2_000;
+    if (!check || performance.now() < next) return;
+    next = performance.now() + 2_000;
     await check();
   };
 }

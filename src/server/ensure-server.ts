@@ -51,7 +51,7 @@ const DEFAULT_TIMEOUT_MS = 120_000;
  */
 export async function ensureServer(options: EnsureServerOptions): Promise<ServerInfo> {
   const instance = instanceOf(resolve(options.home), options.other);
-  const deadline = Date.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const deadline = performance.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const problem = homeWriteProblem(instance.home);
   if (problem !== undefined)
     throw new ConfigError(`${problem}, and everything of a run is kept there. Make it writable, or set ERRAND_HOME.`);
@@ -59,7 +59,7 @@ export async function ensureServer(options: EnsureServerOptions): Promise<Server
   for (;;) {
     const info = await tryOnce(options, instance, deadline);
     if (info !== undefined) return info;
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       throw new Error(
         `The supervisor could not be reached; see ${logFile(instance, 'supervisor')}, or run "errand down" and try again.`,
       );
@@ -100,7 +100,7 @@ async function askUnlessGone(
       control,
       request: toRequest(options),
       log: options.log,
-      timeoutMs: Math.max(1, deadline - Date.now()),
+      timeoutMs: Math.max(1, deadline - performance.now()),
     });
   } catch (error) {
     if (error instanceof SupervisorUnreachable) return undefined;
@@ -141,7 +141,7 @@ async function startSupervisor(options: EnsureServerOptions, instance: Instance,
     'exit',
     (code, signal) => (ending = code === EXIT_ALREADY_RUNNING ? '' : `it ended by ${signal ?? `code ${code}`}`),
   );
-  while (ending === undefined && !readLiveState(instance) && Date.now() < deadline) await sleep(20);
+  while (ending === undefined && !readLiveState(instance) && performance.now() < deadline) await sleep(20);
   if (ending) throw new Error(`The supervisor did not start: ${ending}. ${supervisorHint(instance)}`);
 }
 

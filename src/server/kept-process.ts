@@ -90,14 +90,14 @@ export class KeptProcess {
 
   async #run(): Promise<void> {
     while (!this.#isStopping) {
-      const startedMs = Date.now();
+      const startedMs = performance.now();
       const cause = await this.#live();
       if (this.#isStopping) {
         if (cause !== CLEAN_END) this.#options.onDeath(`${cause} while it was being stopped`);
         break;
       }
       this.#deaths += 1;
-      this.#quickDeaths = Date.now() - startedMs >= STEADY_MS ? 0 : this.#quickDeaths + 1;
+      this.#quickDeaths = performance.now() - startedMs >= STEADY_MS ? 0 : this.#quickDeaths + 1;
       this.#enter('starting');
       this.#options.onDeath(cause);
       await this.#rest();

@@ -86,5 +86,6 @@ function processStatus({ name, process, phase, startedAt, restarts }: ProcessRec
 }
 
 function sinceMs(time: string): number {
-  return Date.now() - Date.parse(time);
+  // The clock may have been set back since.
+  return Math.max(0, Date.now() - Date.parse(time));
 }

@@ -53,7 +53,7 @@ const SUPERVISOR_ENDS_WITHIN_MS = 60_000;
  * leftovers are cleared. False if somebody did start a new one right after: that one is wanted.
  */
 async function endSupervisor(instance: Instance, log: (line: string) => void): Promise<boolean> {
-  const deadline = Date.now() + 2 * SUPERVISOR_ENDS_WITHIN_MS;
+  const deadline = performance.now() + 2 * SUPERVISOR_ENDS_WITHIN_MS;
   let ended: ProcessIdentity | undefined;
   while (!takeLock(instance.lock)) {
     const state = readLiveState(instance);
@@ -61,7 +61,7 @@ async function endSupervisor(instance: Instance, log: (line: string) => void): P
     if (state && !ended) await end((ended = state.supervisor), state, log);
     // Otherwise one is about to write its state, or another stop is clearing up.
     else await sleep(25);
-    if (Date.now() > deadline) throw new Error(holdsOn(instance));
+    if (performance.now() > deadline) throw new Error(holdsOn(instance));
   }
   return true;
 }

@@ -80,12 +80,12 @@ export class TemporalServer {
 
   // A server that lives but never answers is killed, so that the next life gets its chance.
   async #watchHealth(child: ChildProcess, address: string): Promise<void> {
-    const deadline = Date.now() + HEALTHY_WITHIN_MS;
+    const deadline = performance.now() + HEALTHY_WITHIN_MS;
     const isRunning = () => child.exitCode === null && child.signalCode === null && child.pid !== undefined;
     while (isRunning()) {
       const problem = await this.#greet(address);
       if (problem === undefined && isRunning()) return this.#becomeReady(child);
-      if (Date.now() > deadline) child.kill('SIGKILL');
+      if (performance.now() > deadline) child.kill('SIGKILL');
       await sleep(20);
     }
   }

@@ -8,9 +8,9 @@ export interface WaitOptions {
 
 /** Looks again and again until the condition holds (true) or the time is over (false). */
 export async function waitUntil(condition: () => boolean, { timeoutMs, everyMs = 25 }: WaitOptions): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while (!condition()) {
-    if (Date.now() >= deadline) return false;
+    if (performance.now() >= deadline) return false;
     await sleep(everyMs);
   }
   return true;

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { cancelJob, endJobsOf, listOpenJobs } from '../../src/jobs/cancel-job.ts';
 import { claimJob, jobFiles } from '../../src/jobs/job-folder.ts';
 import { fileURLToPath } from 'node:url';
@@ -97,6 +97,18 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     const { exit } = await bench.start('sleep 60', { timeoutMs: 1_500, supervisorPath: supervisor });
     expect(exit.timedOut).toBe(true);
     expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  it.skipIf(isMissing)('who waits for it looks on when the clock is set back', async () => {
+    let looks = 0;
+    const check = () => Promise.resolve(void (looks += 1));
+    vi.setSystemTime(Date.now() - 3600_000);
+    try {
+      await bench.start('sleep 5', { check });
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(looks).toBeGreaterThan(0);
   });
 
   it.skipIf(isMissing)('a store that is full ends the waiting, not the command', async () => {
