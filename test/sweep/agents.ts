@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { LedgerEntry } from '../../src/simulator/index.ts';
+import type { LedgerEntry, Step } from '../../src/simulator/index.ts';
 import { transcriptFile } from '../../src/store/layout.ts';
 import { listAgents } from '../../src/store/listing.ts';
 import { readTranscript } from '../../src/store/read.ts';
@@ -16,6 +16,8 @@ export interface Agent {
   readonly lines: readonly string[];
   /** Requests the model server got from it. */
   readonly served: readonly LedgerEntry[];
+  /** What the model server said in a turn; undefined: it was never asked. */
+  said(turn: number): Step | undefined;
 }
 
 export async function readAgents(world: World, run: JobRun): Promise<Agent[]> {
@@ -27,7 +29,8 @@ export async function readAgents(world: World, run: JobRun): Promise<Agent[]> {
       const { records } = await readTranscript(file);
       const role = roleIn(JSON.stringify(records.find((record) => record.type === 'message')));
       const served = ledger.filter(({ agentMarker }) => agentMarker.includes(`job=${run.job} role=${role}]`));
-      return { meta, role, records, served, lines: readFileSync(file, 'utf8').split('\n') };
+      const said = (turn: number): Step | undefined => world.said(run.job, role, turn);
+      return { meta, role, records, served, said, lines: readFileSync(file, 'utf8').split('\n') };
     }),
   );
 }

@@ -1,15 +1,19 @@
-import { stubbedIds } from '../../src/model/context.ts';
-import { conversation } from '../../src/store/chain.ts';
-import { toWireMessages } from '../../src/store/messages.ts';
-import type { TranscriptRecord } from '../../src/store/records.ts';
+import { createHash } from 'node:crypto';
+import type { AssistantMessageRecord, TranscriptRecord } from '../../src/store/records.ts';
 import { usageOf } from '../../src/store/usage.ts';
 import type { Agent } from './agents.ts';
-import { doubled, untrue } from './violation.ts';
+import { doubled, lost, untrue } from './violation.ts';
 import type { Done, Violation } from './violation.ts';
 
 /** Promises 3 and 7, and that the transcript says what was really asked. */
 export function requestProblems(agent: Agent, kills: readonly Done[]): Violation[] {
-  return [...replyProblems(agent), ...billProblems(agent, kills), ...replayProblems(agent)];
+  return [
+    ...replyProblems(agent),
+    ...billProblems(agent, kills),
+    ...attemptProblems(agent),
+    ...replayProblems(agent),
+    ...wordProblems(agent),
+  ];
 }
 
 /** Nothing recorded is recorded twice, or asked for again. */
@@ -72,16 +76,64 @@ function unsettledProblems(role: string, records: readonly TranscriptRecord[], k
 /** Between a death and the moment it is noted. */
 const CLOCK_MS = 100;
 
-/** The transcript gives, message for message, what the model server received. */
+/** Every request is in the transcript as an attempt of its own from before it left, and none is open any more. */
+function attemptProblems({ role, records, served }: Agent): Violation[] {
+  const unused = new Set(records.filter((record) => record.type === 'attempt'));
+  return served.flatMap(({ n, at, turn, messages, outcome }) => {
+    const sha256 = createHash('sha256')
+      .update(JSON.stringify(withoutMarks(messages)))
+      .digest('hex');
+    const attempt = [...unused].find(
+      (record) => record.requestSha256 === sha256 && Date.parse(record.at) <= Date.parse(at),
+    );
+    if (attempt) unused.delete(attempt);
+    return [
+      ...(attempt ? [] : [untrue(`request ${n}, turn ${turn} of ${role}, was sent without a record of it`)]),
+      ...(outcome === 'open' ? [lost(`request ${n}, turn ${turn} of ${role}, was never aborted`)] : []),
+    ];
+  });
+}
+
+/**
+ * The transcript gives, message for message, what the model server received. Read line by line, with nothing of what
+ * the product makes requests with: an error there would be on both sides.
+ */
 function replayProblems({ role, records, served }: Agent): Violation[] {
   const received = new Set(served.map(({ messages }) => JSON.stringify(withoutMarks(messages))));
-  const chain = conversation(records);
-  return chain.flatMap((record, index) => {
-    if (record.type !== 'message' || record.role !== 'assistant') return [];
-    const before = chain.slice(0, index);
-    const sent = JSON.stringify(toWireMessages(before, { stubbed: stubbedIds(before) }));
-    return received.has(sent) ? [] : [untrue(`turn ${record.turn} of ${role} replays to a request that nobody sent`)];
+  const messages = records.filter((record) => record.type === 'message');
+  return messages.filter(isReply).flatMap((reply) => {
+    const sent = JSON.stringify(joined(messages.slice(0, messages.indexOf(reply))));
+    return received.has(sent) ? [] : [untrue(`turn ${reply.turn} of ${role} replays to a request that nobody sent`)];
   });
+}
+
+interface Said {
+  readonly role: string;
+  readonly content: readonly unknown[];
+}
+
+/** Neighbours of one role are one message. */
+function joined(messages: readonly Said[]): Said[] {
+  return messages.reduce<Said[]>((all, { role, content }) => {
+    const last = all.at(-1);
+    if (last?.role !== role) return [...all, { role, content }];
+    return [...all.slice(0, -1), { role, content: [...last.content, ...content] }];
+  }, []);
+}
+
+/** What is recorded of a reply is what the model server said, word for word and call for call. */
+function wordProblems({ role, records, said }: Agent): Violation[] {
+  return records.filter(isReply).flatMap(({ turn, content }) => {
+    const { text = '', calls = [] } = said(turn) ?? {};
+    const recorded = content.map((block) => (block.type === 'text' ? block.text : [block.name, block.input]));
+    const right = [text, ...calls.map(({ name, input }) => [name, input])];
+    if (JSON.stringify(recorded) === JSON.stringify(right)) return [];
+    return [lost(`reply ${turn} of ${role} is ${JSON.stringify(recorded).slice(0, 200)}`)];
+  });
+}
+
+function isReply(record: TranscriptRecord): record is AssistantMessageRecord {
+  return record.type === 'message' && record.role === 'assistant';
 }
 
 /** Cache marks move with every request; they are no part of the conversation. */

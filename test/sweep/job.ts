@@ -18,6 +18,13 @@ export const START_FILES: Readonly<Record<string, string>> = Object.fromEntries(
   ['root', 'middle', 'leaf', 'below'].map((role) => [`src/${role}.txt`, `${role} one\n${role} two\n`]),
 );
 
+/** What the root puts on its list in its first turn, and never again: it has to come through each continue-as-new. */
+export const TODOS = [{ content: 'all parts', status: 'in_progress' }];
+
+/** Prints more than the model is shown, so that its whole output is stored beside the transcript. */
+const FLOOD = 'seq 20000';
+export const FLOOD_OUTPUT = Array.from({ length: 20_000 }, (_, index) => String(index + 1)).join('\n');
+
 /** Every line that a shell command of the job adds to a file, once each. */
 export const MARKS: readonly { readonly file: string; readonly line: string }[] = [
   ...['root-1', 'root-2', 'middle-1', 'leaf-1', 'leaf-2', 'below-1'].map((line) => ({
@@ -53,13 +60,12 @@ function phasesOf(role: Role, job: string): readonly Phase[] {
   switch (role) {
     case 'root':
       return [
-        [todo('in_progress'), glob(), grep('root'), read(file)],
+        [{ name: 'todo_write', input: { todos: TODOS } }, glob(), grep('root'), read(file)],
         [edit(file, 'root one', 'root first'), mark('root-1')],
         [task('look after the middle', job, 'middle'), task('look after the leaf', job, 'leaf')],
         [write('out/report.txt', 'all parts\nare in\n'), read('out/report.txt')],
         [mark('root-2'), read('src/middle.txt')],
         [edit(file, 'root two', 'root second'), grep('second')],
-        [todo('completed')],
       ];
     case 'middle':
       return [
@@ -74,6 +80,7 @@ function phasesOf(role: Role, job: string): readonly Phase[] {
         [mark('leaf-1')],
         [edit(file, 'leaf two', 'leaf second')],
         [mark('leaf-2'), write('out/deep/leaf.txt', 'leaf\n')],
+        [{ name: 'bash', input: { command: FLOOD } }],
       ];
     case 'below':
       return [
@@ -116,12 +123,10 @@ function mark(line: string): Call {
 }
 
 function toRepair({ input }: CallResult): Call {
-  const [, line = '', file = ''] = /echo (\S+) >> (\S+?)(?:;|$)/.exec((input as { command: string }).command) ?? [];
+  const { command } = input as { command: string };
+  if (command === FLOOD) return { name: 'bash', input: { command } };
+  const [, line = '', file = ''] = /echo (\S+) >> (\S+?)(?:;|$)/.exec(command) ?? [];
   return { name: 'bash', input: { command: `grep -qx ${line} ${file} || echo ${line} >> ${file}` } };
-}
-
-function todo(status: string): Call {
-  return { name: 'todo_write', input: { todos: [{ content: 'all parts', status }] } };
 }
 
 function glob(): Call {

@@ -11,10 +11,12 @@ import { createWorld } from './world.ts';
 import type { World } from './world.ts';
 
 /** `npm run sweep -- --kills N --seed S`: goes on where the sweep of this seed was left. `--round R` repeats one round,
- * `--at effect.after,meta.before` dies at these points only. */
+ * `--at effect.after,meta.before` dies at these points only, with `--cancel` while jobs are cancelled. */
 const PROJECT = resolve(import.meta.dirname, '../..');
 const KILLS_PER_ROUND = 24;
 const PARALLEL_JOBS = 3;
+/** In every so-many-th round jobs are cancelled. */
+const CANCELS_EVERY = 4;
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     round: { type: 'string' },
     at: { type: 'string' },
+    cancel: { type: 'boolean', default: false },
     state: { type: 'string' },
     fresh: { type: 'boolean', default: false },
   },
@@ -60,7 +63,8 @@ async function oneRound(tally: Tally, round: number): Promise<Tally> {
   current = world;
   const name = `${seed}-${round}`;
   const kills = values.at ? killsAt(seed, values.at.split(',')) : killsOfRound(seed, round, KILLS_PER_ROUND);
-  const result = await playRound(world, { name, kills });
+  const cancels = values.at === undefined ? (seed + round) % CANCELS_EVERY === 0 : values.cancel;
+  const result = await playRound(world, { name, kills, cancels });
   const isBad = result.violations.length > 0;
   const orphans = await world.close(isBad);
   const next = withRound(tally, result, round, orphans);
@@ -71,13 +75,13 @@ async function oneRound(tally: Tally, round: number): Promise<Tally> {
 /** Trouble of the sweep itself ends it, with the world closed and its files kept. */
 async function playRound(
   world: World,
-  { name, kills }: { name: string; kills: readonly Kill[] },
+  round: { name: string; kills: readonly Kill[]; cancels: boolean },
 ): Promise<RoundResult> {
   try {
-    return await runRound({ world, name, kills, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
+    return await runRound({ world, ...round, parallel: PARALLEL_JOBS, say }, await undisturbed(world));
   } catch (error) {
     await world.close(true);
-    console.log(`Round ${name} could not be played to its end; its files are kept in ${world.folder}`);
+    console.log(`Round ${round.name} could not be played to its end; its files are kept in ${world.folder}`);
     throw error;
   }
 }
@@ -90,7 +94,8 @@ async function stop(): Promise<void> {
 
 function explain(round: number, tally: Tally, folder: string | undefined): void {
   for (const failure of tally.failures.filter((one) => one.startsWith(`round ${round}:`))) console.log(failure);
-  console.log(`Repeat with: npm run sweep -- --seed ${seed} --round ${round}`);
+  const again = values.at === undefined ? `--round ${round}` : `--at ${values.at}${values.cancel ? ' --cancel' : ''}`;
+  console.log(`Repeat with: npm run sweep -- --seed ${seed} ${again}`);
   if (folder) console.log(`Its files are kept in ${folder}`);
 }
 

@@ -5,7 +5,9 @@ import { checkRun } from './check.ts';
 import type { Verdict } from './check.ts';
 import { toText } from './kills.ts';
 import type { Kill, Target } from './kills.ts';
-import { filesIn, isOver, startJob, transcriptBytes } from './run.ts';
+import { doctorProblems } from './leftovers.ts';
+import { People } from './people.ts';
+import { filesIn, isOver, startJob, transcriptBytes, waitUntilOver } from './run.ts';
 import type { JobRun } from './run.ts';
 import { createSeeded } from './seeded.ts';
 import type { Seeded } from './seeded.ts';
@@ -20,6 +22,8 @@ export interface RoundOptions {
   readonly kills: readonly Kill[];
   /** Jobs kept on their way at once. */
   readonly parallel: number;
+  /** With every kill somebody cancels a job, right before it or right after. */
+  readonly cancels?: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -32,12 +36,11 @@ export interface RoundResult {
   readonly violations: readonly Violation[];
 }
 
-/** A job that has not moved for so long, with everything up, never will. */
-const STUCK_MS = 150_000;
 const POINT_WAIT_MS = 20_000;
 const PROGRESS_WAIT_MS = 30_000;
 const LOOK_EVERY_MS = 40;
 const HEARTBEAT_TIMEOUT_MS = 10_000;
+const MESSAGE_WITHIN_MS = 6_000;
 
 /** Files that an undisturbed job leaves; throws when even that one is not right. */
 export async function undisturbed(world: World): Promise<Readonly<Record<string, string>>> {
@@ -68,6 +71,7 @@ class Round {
   readonly #seeded: Seeded;
   readonly #jobs: JobRun[] = [];
   readonly #over = new Set<JobRun>();
+  readonly #people: People;
   readonly #done: Done[] = [];
   #latest: (Omit<Done, 'untilMs'> & { readonly isServer: boolean }) | undefined;
   readonly #missed: string[] = [];
@@ -76,16 +80,20 @@ class Round {
   constructor(options: RoundOptions) {
     this.#options = options;
     this.#seeded = createSeeded(`${options.name}/round`);
+    this.#people = new People(options.world);
   }
 
   async carryOut(kill: Kill): Promise<void> {
-    const { world, say } = this.#options;
+    const { world, say, cancels } = this.#options;
     await this.#recover();
     await this.#fill();
     if (!kill.isHasty) await this.#waitForProgress();
+    const isCancelledFirst = this.#seeded.below(3) > 0;
+    if (cancels && isCancelledFirst) this.#cancelOne();
     const isHit = kill.kind === 'point' ? await this.#atPoint(kill) : await this.#atMoment(kill);
     say(`${isHit ? 'killed' : 'missed'}: ${toText(kill)}`);
     if (!isHit) this.#missed.push(toText(kill));
+    if (cancels && !isCancelledFirst) this.#cancelOne();
     // How long it stays down before somebody notices.
     if (!(await world.isSupervised())) await sleep(this.#seeded.below(800));
   }
@@ -94,9 +102,13 @@ class Round {
     const { world } = this.#options;
     await this.#recover();
     const stuck = await waitUntilOver(world, this.#jobs);
+    await this.#people.settled();
     const verdicts: Verdict[] = [];
-    for (const run of this.#jobs) verdicts.push(await checkRun({ world, run, kills: this.#done, expected }));
-    const violations = verdicts.flatMap((verdict) => verdict.violations);
+    for (const run of this.#jobs) {
+      const doings = this.#people.doings(run);
+      verdicts.push(await checkRun({ world, run, kills: this.#done, doings, expected }));
+    }
+    const violations = [...verdicts.flatMap((verdict) => verdict.violations), ...(await doctorProblems(world))];
     return {
       kills: this.#done,
       missed: this.#missed,
@@ -155,8 +167,15 @@ class Round {
       if (!this.#over.has(run) && (await isOver(world, run))) this.#over.add(run);
     }
     while (this.#jobs.length - this.#over.size < parallel) {
-      this.#jobs.push(await startJob(world, `job-${name}-${this.#jobs.length + 1}`));
+      const run = await startJob(world, `job-${name}-${this.#jobs.length + 1}`);
+      this.#jobs.push(run);
+      this.#people.tell(run, this.#seeded.below(MESSAGE_WITHIN_MS));
     }
+  }
+
+  #cancelOne(): void {
+    const running = this.#jobs.filter((run) => !this.#over.has(run) && !this.#people.isCancelled(run));
+    if (running.length > 0) this.#people.cancel(this.#seeded.pick(running));
   }
 
   /** Until something has been recorded since the last kill. */
@@ -178,17 +197,4 @@ class Round {
 
 function toStray(pid: number): Violation {
   return orphan(`worker ${pid} ran on without a supervisor`);
-}
-
-/** Answers which of them do not come to an end. */
-async function waitUntilOver(world: World, runs: readonly JobRun[]): Promise<string[]> {
-  const waiting = new Set(runs);
-  let bytes = -1;
-  for (let movedMs = Date.now(); waiting.size > 0 && Date.now() - movedMs < STUCK_MS; await sleep(200)) {
-    for (const run of waiting) if (await isOver(world, run)) waiting.delete(run);
-    const now = [...waiting].reduce((sum, run) => sum + transcriptBytes(world, run), 0);
-    if (now !== bytes) movedMs = Date.now();
-    bytes = now;
-  }
-  return [...waiting].map(({ runId }) => `run ${runId} has not moved for ${STUCK_MS / 1000} s`);
 }

@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newRunId, startRun } from '../../src/client.ts';
 import { rootPolicy } from '../../src/policy/defaults.ts';
+import { TODOS_QUERY } from '../../src/protocol.ts';
 import { subagentsFolder, transcriptFile } from '../../src/store/layout.ts';
 import { readLastRecords } from '../../src/store/read.ts';
 import { HISTORY_EVENTS, START_FILES, jobPrompt } from './job.ts';
@@ -55,6 +57,11 @@ export async function describe(world: World, workflowId: string): Promise<string
   }
 }
 
+/** The root's todo list, as its workflow has it; an error where it cannot tell. */
+export async function todosOf(world: World, { runId }: JobRun): Promise<unknown> {
+  return world.temporal.client.workflow.getHandle(runId).query<unknown>(TODOS_QUERY).catch(String);
+}
+
 /** Bytes of the run's transcripts: they grow when it moves. */
 export function transcriptBytes(world: World, run: JobRun): number {
   const root = transcriptFile(world.home, { runId: run.runId, agentId: run.runId, transcript: run.stem });
@@ -63,6 +70,22 @@ export function transcriptBytes(world: World, run: JobRun): number {
   return [root, ...children.map((name) => join(folder, name))]
     .filter((file) => existsSync(file))
     .reduce((sum, file) => sum + statSync(file).size, 0);
+}
+
+/** A job that has not moved for so long, with everything up, never will. */
+const STUCK_MS = 150_000;
+
+/** Answers which of them do not come to an end. */
+export async function waitUntilOver(world: World, runs: readonly JobRun[]): Promise<string[]> {
+  const waiting = new Set(runs);
+  let bytes = -1;
+  for (let movedMs = Date.now(); waiting.size > 0 && Date.now() - movedMs < STUCK_MS; await sleep(200)) {
+    for (const run of waiting) if (await isOver(world, run)) waiting.delete(run);
+    const now = [...waiting].reduce((sum, run) => sum + transcriptBytes(world, run), 0);
+    if (now !== bytes) movedMs = Date.now();
+    bytes = now;
+  }
+  return [...waiting].map(({ runId }) => `run ${runId} has not moved for ${STUCK_MS / 1000} s`);
 }
 
 /** Every file of a folder with its content. */

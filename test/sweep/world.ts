@@ -9,7 +9,7 @@ import type { CrashPoint } from '../../src/crash-points.ts';
 import { ensureServer, serverStatus, stopServer } from '../../src/server/index.ts';
 import type { ServerInfo } from '../../src/server/index.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
-import type { Simulator } from '../../src/simulator/index.ts';
+import type { Play, Simulator, Step } from '../../src/simulator/index.ts';
 import { JOB_SCENARIO, jobScenario } from './job.ts';
 import type { Target } from './kills.ts';
 import { killIfThere, processesOf } from './processes.ts';
@@ -21,13 +21,15 @@ export class World {
   readonly folder: string;
   readonly home: string;
   readonly simulator: Simulator;
+  readonly #steps: Steps;
   readonly #crashFolder: string;
   readonly #environment: NodeJS.ProcessEnv;
   readonly #say: (line: string) => void;
   #temporal: TemporalClient | undefined;
 
-  constructor(folder: string, simulator: Simulator, say: (line: string) => void) {
+  constructor(folder: string, simulator: Simulator, steps: Steps, say: (line: string) => void) {
     this.folder = folder;
+    this.#steps = steps;
     this.home = join(folder, 'home');
     this.simulator = simulator;
     this.#crashFolder = join(folder, 'crash');
@@ -43,6 +45,11 @@ export class World {
       ANTHROPIC_BASE_URL: simulator.url,
       ANTHROPIC_API_KEY: 'sk-sweep',
     };
+  }
+
+  /** What the model server said to an agent of a job in a turn. */
+  said(job: string, role: string, turn: number): Step | undefined {
+    return this.#steps.get(stepKey(job, role, turn));
   }
 
   get temporal(): TemporalClient {
@@ -157,6 +164,21 @@ export async function createWorld(say: (line: string) => void): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'errand-sweep-'));
   mkdirSync(join(folder, 'home'), { mode: 0o700 });
   mkdirSync(join(folder, 'crash'));
-  const simulator = await startSimulator({ scenarios: { [JOB_SCENARIO]: jobScenario } });
-  return new World(folder, simulator, say);
+  const steps: Steps = new Map();
+  const simulator = await startSimulator({ scenarios: { [JOB_SCENARIO]: noting(steps) } });
+  return new World(folder, simulator, steps, say);
+}
+
+type Steps = Map<string, Step>;
+
+function noting(steps: Steps): Play {
+  return (view) => {
+    const step = jobScenario(view);
+    steps.set(stepKey(view.args.job ?? '', view.args.role ?? '', view.turn), step);
+    return step;
+  };
+}
+
+function stepKey(job: string, role: string, turn: number): string {
+  return `${job}/${role}/${turn}`;
 }
