@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { MAX_CHILD_RESULT_BYTES, childResultText, finalText } from '../model/last-text.ts';
 import type { AgentRef, AgentStatus, Answer } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
@@ -23,12 +24,13 @@ export async function childResult(
   if (!task) return { text: answer?.error ?? 'the sub-agent was not started', isError: true };
   const ref: AgentRef = { ...parent, agentId: task.agentId };
   const file = transcriptFile(deps.home, ref);
-  const transcript = await openCached(file);
+  // A stop may come between the reply that asks for a child and its start: then there is no file, and never will be.
+  const records = existsSync(file) ? (await openCached(file)).records : undefined;
   // The parent's history says that the server closed the child without its last words: nobody else will write them.
-  if (answer?.child?.status === 'lost' && transcript.records.length > 0) await markLost(deps, ref, 'terminated');
-  const end = endOf(transcript.records);
-  const status = answer?.child?.status ?? end?.status ?? notStarted(answer);
-  const { text } = finalText(transcript.records);
+  if (answer?.child?.status === 'lost' && records?.length) await markLost(deps, ref, 'terminated');
+  const end = records && endOf(records);
+  const status = answer?.child?.status ?? end?.status ?? (records ? notStarted(answer) : 'rejected');
+  const { text } = finalText(records ?? []);
   const isLong = Buffer.byteLength(text) > MAX_CHILD_RESULT_BYTES / 2;
   return {
     text: childResultText({
@@ -36,7 +38,7 @@ export async function childResult(
       text,
       status,
       maxTurns: task.limits.maxTurns,
-      transcriptPath: isLong ? await spill(deps, parent, call.callId, text) : file,
+      transcriptPath: isLong ? await spill(deps, parent, call.callId, text) : records && file,
       error: answer?.child?.error ?? answer?.error ?? end?.error,
     }),
     isError: !isUsable(status, text),

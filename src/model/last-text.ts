@@ -37,7 +37,7 @@ export interface ChildResult {
   readonly text: string;
   readonly status: AgentStatus;
   /** Where the whole text is. */
-  readonly transcriptPath: string;
+  readonly transcriptPath: string | undefined;
   /** Why the child ended, when there is more to say than its status. */
   readonly error?: string;
   /** Turns it was allowed. */
@@ -50,7 +50,8 @@ export function childResultText({ description, text, status, transcriptPath, err
   const ending = endingOf(status, maxTurns, error);
   const said = toSafeText(text).trim();
   const notes = ending === undefined ? '' : `\n[${ending}]`;
-  if (said === '') return `${label}${notes}\n(it left no text; its transcript is ${transcriptPath})`;
+  const where = transcriptPath === undefined ? 'no transcript' : `its transcript is ${transcriptPath}`;
+  if (said === '') return `${label}${notes}\n(it left no text; ${where})`;
   const whole = `${label}${notes}\n${said}`;
   if (byteLength(whole) <= MAX_CHILD_RESULT_BYTES) return whole;
   return cutToFit({ label, notes, said, transcriptPath });
@@ -60,7 +61,7 @@ interface Parts {
   readonly label: string;
   readonly notes: string;
   readonly said: string;
-  readonly transcriptPath: string;
+  readonly transcriptPath: string | undefined;
 }
 
 /** The end of a report holds its conclusion, so the beginning goes. */
