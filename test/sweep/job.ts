@@ -25,6 +25,10 @@ export const TODOS = [{ content: 'all parts', status: 'in_progress' }];
 const FLOOD = 'seq 20000';
 export const FLOOD_OUTPUT = Array.from({ length: 20_000 }, (_, index) => String(index + 1)).join('\n');
 
+/** A job whose name begins so never ends by itself: a command of its leaf goes on until somebody cancels it. */
+export const ENDLESS = 'endless';
+const WAIT = 'sleep 600; echo waited in vain';
+
 /** Every line that a shell command of the job adds to a file, once each. */
 export const MARKS: readonly { readonly file: string; readonly line: string }[] = [
   ...['root-1', 'root-2', 'middle-1', 'leaf-1', 'leaf-2', 'below-1'].map((line) => ({
@@ -78,6 +82,7 @@ function phasesOf(role: Role, job: string): readonly Phase[] {
       return [
         [grep('leaf'), read(file)],
         [mark('leaf-1')],
+        ...(job.startsWith(ENDLESS) ? [[{ name: 'bash', input: { command: WAIT, timeout_ms: 900_000 } }]] : []),
         [edit(file, 'leaf two', 'leaf second')],
         [mark('leaf-2'), write('out/deep/leaf.txt', 'leaf\n')],
         [{ name: 'bash', input: { command: FLOOD } }],
@@ -124,8 +129,8 @@ function mark(line: string): Call {
 
 function toRepair({ input }: CallResult): Call {
   const { command } = input as { command: string };
-  if (command === FLOOD) return { name: 'bash', input: { command } };
-  const [, line = '', file = ''] = /echo (\S+) >> (\S+?)(?:;|$)/.exec(command) ?? [];
+  const [, line, file] = /echo (\S+) >> (\S+?)(?:;|$)/.exec(command) ?? [];
+  if (line === undefined || file === undefined) return { name: 'bash', input };
   return { name: 'bash', input: { command: `grep -qx ${line} ${file} || echo ${line} >> ${file}` } };
 }
 

@@ -3,6 +3,7 @@ import { OWNER_EVENT } from '../../src/store/owner.ts';
 import { readAgents } from './agents.ts';
 import { checkRun } from './check.ts';
 import type { Verdict } from './check.ts';
+import { ENDLESS } from './job.ts';
 import { toText } from './kills.ts';
 import type { Kill, Target } from './kills.ts';
 import { doctorProblems } from './leftovers.ts';
@@ -22,7 +23,7 @@ export interface RoundOptions {
   readonly kills: readonly Kill[];
   /** Jobs kept on their way at once. */
   readonly parallel: number;
-  /** With every kill somebody cancels a job, right before it or right after. */
+  /** Jobs never end by themselves, and with every kill somebody cancels one, right before it or right after. */
   readonly cancels?: boolean;
   readonly say: (line: string) => void;
 }
@@ -99,8 +100,9 @@ class Round {
   }
 
   async finish(expected: Readonly<Record<string, string>>): Promise<RoundResult> {
-    const { world } = this.#options;
+    const { world, cancels } = this.#options;
     await this.#recover();
+    if (cancels) for (const run of this.#running()) this.#people.cancel(run);
     const stuck = await waitUntilOver(world, this.#jobs);
     await this.#people.settled();
     const verdicts: Verdict[] = [];
@@ -162,20 +164,24 @@ class Round {
 
   /** Keeps the wanted number of jobs on their way. */
   async #fill(): Promise<void> {
-    const { world, parallel, name } = this.#options;
+    const { world, parallel, name, cancels } = this.#options;
     for (const run of this.#jobs) {
       if (!this.#over.has(run) && (await isOver(world, run))) this.#over.add(run);
     }
     while (this.#jobs.length - this.#over.size < parallel) {
-      const run = await startJob(world, `job-${name}-${this.#jobs.length + 1}`);
+      const run = await startJob(world, `${cancels ? ENDLESS : 'job'}-${name}-${this.#jobs.length + 1}`);
       this.#jobs.push(run);
       this.#people.tell(run, this.#seeded.below(MESSAGE_WITHIN_MS));
     }
   }
 
   #cancelOne(): void {
-    const running = this.#jobs.filter((run) => !this.#over.has(run) && !this.#people.isCancelled(run));
+    const running = this.#running();
     if (running.length > 0) this.#people.cancel(this.#seeded.pick(running));
+  }
+
+  #running(): JobRun[] {
+    return this.#jobs.filter((run) => !this.#over.has(run) && !this.#people.isCancelled(run));
   }
 
   /** Until something has been recorded since the last kill. */
