@@ -8,6 +8,7 @@ import type { Done, Violation } from './violation.ts';
 /** Promises 3 and 7, and that the transcript says what was really asked. */
 export function requestProblems(agent: Agent, kills: readonly Done[]): Violation[] {
   return [
+    ...lineProblems(agent),
     ...replyProblems(agent),
     ...billProblems(agent, kills),
     ...attemptProblems(agent),
@@ -16,18 +17,25 @@ export function requestProblems(agent: Agent, kills: readonly Done[]): Violation
   ];
 }
 
-/** Nothing recorded is recorded twice, or asked for again. */
-function replyProblems({ role, records, lines, served }: Agent): Violation[] {
+/** Nothing is written again that is there. Readers would pass it over, and nobody would know. */
+function lineProblems({ role, lines }: Agent): Violation[] {
+  const ids = lines.filter((line) => line !== '').map((line) => (JSON.parse(line) as TranscriptRecord).id);
+  return [...new Set(ids)].flatMap((id) => {
+    const copies = ids.filter((other) => other === id).length;
+    return copies === 1 ? [] : [doubled(`record ${id} of ${role} stands there ${copies} times`)];
+  });
+}
+
+/** Nothing recorded is asked for again. */
+function replyProblems({ role, records, served }: Agent): Violation[] {
   const replies = records.filter((record) => record.type === 'message' && record.role === 'assistant');
   return replies.flatMap((reply) => {
     const turn = 'turn' in reply ? reply.turn : 0;
-    const copies = lines.filter((line) => line.includes(`"id":"${reply.id}"`)).length;
     const isLater = ({ at }: { readonly at: string }): boolean => Date.parse(at) > Date.parse(reply.at);
     const requests = served.filter((entry) => entry.turn === turn && isLater(entry));
     // With the reply in it, the model server takes a request for one of the next turn.
     const attempts = records.filter((record) => record.type === 'attempt' && record.turn === turn && isLater(record));
     return [
-      ...(copies === 1 ? [] : [doubled(`reply ${turn} of ${role} is there ${copies} times`)]),
       ...requests.map(({ n }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (request ${n})`)),
       ...attempts.map(({ id }) => doubled(`reply ${turn} of ${role} was recorded and asked for again (${id})`)),
     ];

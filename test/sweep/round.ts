@@ -12,7 +12,7 @@ import { filesIn, isOver, startJob, transcriptBytes, waitUntilOver } from './run
 import type { JobRun } from './run.ts';
 import { createSeeded } from './seeded.ts';
 import type { Seeded } from './seeded.ts';
-import { lost, orphan } from './violation.ts';
+import { lost, stray } from './violation.ts';
 import type { Done, Violation } from './violation.ts';
 import type { World } from './world.ts';
 
@@ -116,7 +116,7 @@ class Round {
       missed: this.#missed,
       jobs: this.#jobs.length,
       verdicts,
-      violations: [...stuck.map(lost), ...[...this.#strays].map(toStray), ...violations],
+      violations: [...stuck.map(lost), ...[...this.#strays].map(stray), ...violations],
     };
   }
 
@@ -199,8 +199,4 @@ class Round {
   #bytes(): number {
     return this.#jobs.reduce((sum, run) => sum + transcriptBytes(this.#options.world, run), 0);
   }
-}
-
-function toStray(pid: number): Violation {
-  return orphan(`worker ${pid} ran on without a supervisor`);
 }

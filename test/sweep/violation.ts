@@ -29,3 +29,8 @@ export function orphan(text: string): Violation {
 export function untrue(text: string): Violation {
   return { kind: 'untrue', text };
 }
+
+/** A worker that its supervisor's successor did not end. */
+export function stray(pid: number): Violation {
+  return orphan(`worker ${pid} ran on without a supervisor`);
+}
