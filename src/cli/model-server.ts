@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { startSimulator, type SimulatorOptions } from '../simulator/index.ts';
+import { describeScenarios, startSimulator, type SimulatorOptions } from '../simulator/index.ts';
 import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { printLine } from './io.ts';
@@ -16,8 +16,20 @@ export function addModelServer(program: Command, context: CommandContext): void 
     .option('--port <n>', 'port on 127.0.0.1 (default: a free one)', parseWhole(0, 65_535))
     .option('--ledger <file>', 'keep a line for each request in this file')
     .option('--state <file>', 'write where it listens to this file')
+    .addHelpText('after', scenarioList)
     .action((options: ModelServerOptions) => modelServer(context, options));
 }
+
+// The argument names of a scenario follow what it does: `[[scenario:NAME key=value]]` in a prompt sets them.
+function scenarioList(): string {
+  const lines = describeScenarios().flatMap(({ name, description, args }) => [
+    `  ${name.padEnd(NAME_WIDTH)}${description}`,
+    ...Object.entries(args).map(([key, meaning]) => `  ${''.padEnd(NAME_WIDTH)}  ${key}=  ${meaning}`),
+  ]);
+  return ['', 'Scenarios, named in a prompt as [[scenario:NAME key=value]]:', ...lines].join('\n');
+}
+
+const NAME_WIDTH = 13;
 
 interface ModelServerOptions {
   readonly scenario: string;

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { describeScenarios, startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { errand } from './fake-io.ts';
 import { RecordedRun } from './recorded-run.ts';
 
@@ -278,6 +278,16 @@ describe('doctor', () => {
 });
 
 describe('model-server', () => {
+  it('lists its scenarios and their arguments in its help', async () => {
+    const { code, out } = await cli(['model-server', '--help']);
+    expect(out).toMatch(/\[\[scenario:NAME key=value\]\]/);
+    for (const { name, args } of describeScenarios()) {
+      expect(out).toMatch(new RegExp(`^ {2}${name} `, 'm'));
+      for (const key of Object.keys(args)) expect(out).toContain(`  ${key}=  `);
+    }
+    expect(code).toBe(0);
+  });
+
   it('refuses a scenario that is not there', async () => {
     const { code, err } = await cli(['model-server', '--scenario', 'no-such']);
     expect(err).toMatch(/no scenario "no-such"\. Choose one of: /);
