@@ -69,7 +69,25 @@ function explain(io: CliIo, error: unknown): number {
   if (error instanceof CliError) return say(io, error.message, error.exitCode);
   if (error instanceof ConfigError) return say(io, error.message, EXIT.usage);
   if (isUnreachable(error)) return say(io, error instanceof Error ? error.message : String(error), EXIT.unreachable);
+  const trouble = machineTrouble(error);
+  if (trouble !== undefined) return say(io, trouble, EXIT.failed);
   return say(io, `a bug in errand, or something it does not expect: ${stackOf(error)}`, EXIT.failed);
+}
+
+const MACHINE_TROUBLE: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full',
+  EDQUOT: 'The disk quota is used up',
+  EROFS: 'The file system is read-only',
+  EIO: 'The disk does not work as it should',
+};
+
+/** Words for an error that the machine is to blame for, not errand; undefined for any other. */
+function machineTrouble(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const words = MACHINE_TROUBLE[(error as NodeJS.ErrnoException).code ?? ''];
+  return (
+    words && `${words} (${error.message}). Mend that and try again; errand doctor says which disk ERRAND_HOME is on.`
+  );
 }
 
 function say(io: CliIo, message: string, code: number): number {

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { describeScenarios, startSimulator, type Simulator } from '../../src/simulator/index.ts';
-import { errand } from './fake-io.ts';
+import { main } from '../../src/cli/main.ts';
+import { createTestIo, errand } from './fake-io.ts';
 import { RecordedRun } from './recorded-run.ts';
 
 let folder: string;
@@ -89,6 +90,23 @@ describe('wrong use', () => {
     const { code, err } = await cli(['ps']);
     expect(err).toMatch(/config\.yaml:1: unknown setting "modle"/);
     expect(code).toBe(2);
+  });
+});
+
+describe('trouble of the machine', () => {
+  it.each([
+    ['ENOSPC', /^errand: The disk is full \(ENOSPC: it says\)\. /],
+    ['EROFS', /^errand: The file system is read-only \(EROFS: it says\)\. /],
+  ])('%s is said in one line, without a stack', async (code, message) => {
+    const io = createTestIo({ env: { HOME: folder, ERRAND_HOME: home }, cwd: workspace });
+    const stdout = Object.assign(io.stdout, {
+      write: () => {
+        throw Object.assign(new Error(`${code}: it says`), { code });
+      },
+    });
+    expect(await main(['ps', '--help'], { ...io, stdout })).toBe(1);
+    expect(io.err()).toMatch(message);
+    expect(io.err().trim().split('\n')).toHaveLength(1);
   });
 });
 
