@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { cancelJob, listOpenJobs } from '../jobs/cancel-job.ts';
+import { hasModelAccess } from '../config.ts';
 import { homePaths } from '../home.ts';
 import { stopServer } from '../server/index.ts';
 import { listRuns } from '../store/listing.ts';
@@ -27,7 +28,9 @@ export function addDown(program: Command, context: CommandContext): void {
 
 async function up(context: CommandContext, workers: number | undefined): Promise<void> {
   const config = readConfig(context);
-  const { address, uiUrl } = await bringUp(context, { config, workers, workerEnvironment: context.io.env });
+  // A shell without a key has nothing better to offer than what the workers of a run have already.
+  const workerEnvironment = hasModelAccess(config) ? context.io.env : undefined;
+  const { address, uiUrl } = await bringUp(context, { config, workers, workerEnvironment });
   printLine(context.io.stdout, `Temporal: ${address}`);
   if (uiUrl !== undefined) printLine(context.io.stdout, `Temporal UI: ${uiUrl}`);
   printLine(context.io.stdout, 'Stop all of it: errand down');

@@ -33,11 +33,16 @@ interface Ended {
   readonly err: string;
 }
 
-function errand(args: readonly string[]): Promise<Ended> {
+function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return new Promise((done) => {
-    const child = execFile(process.execPath, [CLI, ...args], { env, cwd: workspace }, (_, out, err) => {
-      done({ code: child.exitCode, out, err });
-    });
+    const child = execFile(
+      process.execPath,
+      [CLI, ...args],
+      { env: { ...env, ...more }, cwd: workspace },
+      (_, out, err) => {
+        done({ code: child.exitCode, out, err });
+      },
+    );
   });
 }
 
@@ -54,6 +59,13 @@ describe('the command line with its own embedded server', () => {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(lines[0]).toMatchObject({ type: 'run', run: 'first' });
     expect(lines.at(-1)).toMatchObject({ type: 'result', run: 'first', status: 'completed', costUsd: 0 });
+    expect(code).toBe(0);
+  });
+
+  it('leaves the workers their model when `up` comes from a shell without one', async () => {
+    const keyless = { ANTHROPIC_API_KEY: undefined, ANTHROPIC_BASE_URL: undefined, ERRAND_MODEL: undefined };
+    const { code, err } = await errand(['up'], keyless);
+    expect(err).not.toMatch(/workers restarted/);
     expect(code).toBe(0);
   });
 
