@@ -78,8 +78,8 @@ const IMPORT_TABLE = {
   },
   activities: {
     may: [
-      ...['agents', 'crash-points.ts', 'effects', 'failures.ts', 'jobs', 'model', 'policy', 'process-identity.ts'],
-      ...['protocol.ts', 'reconcile', 'sandbox', 'snapshot', 'store', 'tools', 'version.ts'],
+      ...['agents', 'crash-points.ts', 'effects', 'failures.ts', 'home.ts', 'jobs', 'model', 'policy'],
+      ...['process-identity.ts', 'protocol.ts', 'reconcile', 'sandbox', 'snapshot', 'store', 'tools', 'version.ts'],
     ],
     types: ['config.ts'],
     because: 'An activity gets what it needs as a dependency from worker.ts and never reaches back into workflows.',

@@ -20,12 +20,16 @@ export const FAILURES = {
   agentRejected: 'Agent.Rejected',
   /** The transcript has the agent's terminal record: nothing more is done; details: [AgentEnd]. */
   agentEnded: 'Agent.Ended',
+  /** An update's handler has a bug. */
+  handlerBroken: 'Handler.Broken',
   /** Another attempt has taken over; this one wrote nothing and did nothing. */
   attemptStale: 'Attempt.Stale',
   inputInvalid: 'Input.Invalid',
   storeUnavailable: 'Store.Unavailable',
   /** A stored file is damaged or of a newer version; nothing was overwritten. */
   storeInvalid: 'Store.Invalid',
+  /** A file of the run is gone, emptied, damaged or another run's now, while the home is there. */
+  storeGone: 'Store.Gone',
   /** The attempt's worker died; its supervisor said so. */
   workerLost: 'Worker.Lost',
   /** The attempt's worker is ending; another one goes on. */
@@ -65,6 +69,12 @@ export function agentFailed(result: AgentResult): ApplicationFailure {
 /** The agent breaks a rule and is not started: nothing was written. */
 export function agentRejected(reason: string): ApplicationFailure {
   return ApplicationFailure.create({ type: FAILURES.agentRejected, message: reason, nonRetryable: true });
+}
+
+/** Told to the sender of an update whose handler has a bug; the agent itself ends as failed. */
+export function handlerBroken(bug: unknown): ApplicationFailure {
+  const message = `a bug in errand: ${rootCauseOf(bug)}; the agent ends as failed`;
+  return ApplicationFailure.create({ type: FAILURES.handlerBroken, message, nonRetryable: true });
 }
 
 /** How an agent ended, as its transcript has it. */
@@ -109,6 +119,15 @@ export function storeInvalid(reason: string): ApplicationFailure {
   return ApplicationFailure.create({ type: FAILURES.storeInvalid, message: reason, nonRetryable: true });
 }
 
+/** What the run has stored is no longer there; no retry helps, and what is there instead was left alone. */
+export function storeGone(reason: string): ApplicationFailure {
+  return ApplicationFailure.create({ type: FAILURES.storeGone, message: reason, nonRetryable: true });
+}
+
+export function isStoreGone(error: unknown): error is ApplicationFailure {
+  return error instanceof ApplicationFailure && error.type === FAILURES.storeGone;
+}
+
 /** Trouble that passes: it is waited out, up to the agent's `outageMs`. */
 const OUTAGES: readonly string[] = [
   FAILURES.storeUnavailable,
@@ -148,7 +167,7 @@ export function outageTooLong(failure: ApplicationFailure, waitedMs: number): Ap
 /** Whether an activity ended because what is stored could not be read or written: the next one would fare no better. */
 export function isStoreTrouble(error: unknown): boolean {
   const root = deepest(error);
-  const types: readonly string[] = [FAILURES.storeUnavailable, FAILURES.storeInvalid];
+  const types: readonly string[] = [FAILURES.storeUnavailable, FAILURES.storeInvalid, FAILURES.storeGone];
   return root instanceof ApplicationFailure && types.includes(root.type ?? '');
 }
 

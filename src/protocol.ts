@@ -236,6 +236,8 @@ export interface CloseInput {
   readonly steering?: readonly SteeringMessage[];
   /** Short reason, at most 500 bytes. */
   readonly error?: string;
+  /** What the agent has used, as its workflow knows it: for the ending of one whose transcript is gone. */
+  readonly usage?: Usage;
   /** Present when the transcript may have no first record yet: an agent that was stopped while it opened. */
   readonly unopened?: AgentInput;
 }

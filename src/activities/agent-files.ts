@@ -1,10 +1,11 @@
 import type { AgentType } from '../agents/agent-type.ts';
-import { inputInvalid, storeInvalid } from '../failures.ts';
+import { storeInvalid } from '../failures.ts';
 import type { ToolSchema } from '../model/model.ts';
 import { narrow } from '../policy/narrow.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { AgentObjects, AgentRef } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
+import { RunFileError } from '../store/files.ts';
 import { getObject } from '../store/objects.ts';
 import { conversation } from '../store/chain.ts';
 import type {
@@ -29,14 +30,27 @@ export interface AgentFiles {
 }
 
 export async function openAgent(deps: ActivityDeps, ref: AgentRef): Promise<AgentFiles> {
+  const { transcript, meta } = await openRecords(deps, ref);
+  const stored = await loadObject<Policy>(deps, ref, meta.objects.policy);
+  return { ref, transcript, meta, policy: narrow(deps.ceiling, stored) };
+}
+
+/** For closing, which does nothing that a policy could forbid: the stored one may be what is missing. */
+export async function openToClose(deps: ActivityDeps, ref: AgentRef): Promise<AgentFiles> {
+  return { ref, ...(await openRecords(deps, ref)), policy: deps.ceiling };
+}
+
+async function openRecords(deps: ActivityDeps, ref: AgentRef): Promise<Pick<AgentFiles, 'transcript' | 'meta'>> {
   const transcript = await openCached(transcriptFile(deps.home, ref));
-  const [first] = transcript.records;
-  if (first?.type !== 'session_meta') {
-    throw inputInvalid(`agent ${ref.agentId} has no transcript at ${ref.transcript}; was it written on another host?`);
+  const [meta] = transcript.records;
+  if (meta?.type !== 'session_meta') {
+    const what = transcript.bytes === 0 ? 'is empty' : 'is damaged: its first record is no session_meta';
+    throw new RunFileError(`the transcript ${what} (${transcript.file})`);
   }
+  if (meta.agentId !== ref.agentId || meta.runId !== ref.runId)
+    throw new RunFileError(`the transcript is of agent ${meta.agentId} of run ${meta.runId} (${transcript.file})`);
   assertKnownVersion(transcript);
-  const stored = await loadObject<Policy>(deps, ref, first.objects.policy);
-  return { ref, transcript, meta: first, policy: narrow(deps.ceiling, stored) };
+  return { transcript, meta };
 }
 
 /** A newer version may mean by its records what this one would not: it writes nothing between them. */

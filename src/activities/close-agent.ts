@@ -5,11 +5,13 @@ import { StoredFileError } from '../jobs/durable-file.ts';
 import { agentFolder, scratchFolder } from '../effects/journal.ts';
 import { finalText } from '../model/last-text.ts';
 import { headOf } from '../store/text.ts';
-import { chainOf, openAgent } from './agent-files.ts';
+import { chainOf, openToClose } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sendLostCancel } from './ended.ts';
+import { endWithoutFiles } from './end-without-files.ts';
 import { createFence } from './fence.ts';
+import type { Fence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { writeOpening } from './open-transcript.ts';
 import { hasSteeredTurn } from './reply-outcome.ts';
@@ -26,21 +28,29 @@ const PREVIEW_BYTES = 200;
 export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise<Closing> {
   return withHeartbeat(deps, async (pulse) => {
     const fence = createFence(deps, pulse);
-    await endJobs(deps, input.ref);
-    await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });
-    if (input.unopened) await writeOpening(deps, { input: input.unopened, branch: input.ref.branch }, fence);
-    const files = await openAgent(deps, input.ref);
-    const there = endOf(files.transcript, input.ref);
-    if (there) await sendLostCancel(deps, there);
-    else {
-      if (input.status === 'completed' && hasSteeredTurn(files, input.turn + 1)) return { goesOn: true };
-      await fence.pass(files, input.turn + 1);
-      await seal(deps, files, input);
+    try {
+      return await closeWithin(deps, input, fence);
+    } catch (error) {
+      return endWithoutFiles(deps, { close: input, error, awake: fence.awake });
     }
-    // Also where the record is there already: the attempt that wrote it may have died before the meta file.
-    const ending = { status: input.status, turns: input.turn, error: input.error, confirm: fence.awake };
-    return toResult(files, input.ref, await writeEnd(deps, input.ref, ending));
   });
+}
+
+async function closeWithin(deps: ActivityDeps, input: CloseInput, fence: Fence): Promise<Closing> {
+  await endJobs(deps, input.ref);
+  await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });
+  if (input.unopened) await writeOpening(deps, { input: input.unopened, branch: input.ref.branch }, fence);
+  const files = await openToClose(deps, input.ref);
+  const there = endOf(files.transcript, input.ref);
+  if (there) await sendLostCancel(deps, there);
+  else {
+    if (input.status === 'completed' && hasSteeredTurn(files, input.turn + 1)) return { goesOn: true };
+    await fence.pass(files, input.turn + 1);
+    await seal(deps, files, input);
+  }
+  // Also where the record is there already: the attempt that wrote it may have died before the meta file.
+  const ending = { status: input.status, turns: input.turn, error: input.error, confirm: fence.awake };
+  return toResult(files, input.ref, await writeEnd(deps, input.ref, ending));
 }
 
 /** A job whose files this version cannot read ends by its own deadline; the agent has to end all the same. */

@@ -4,7 +4,9 @@ import { stat } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { checkChild } from '../agents/child.ts';
 import { crashPoint } from '../crash-points.ts';
+import { agentFolder } from '../effects/journal.ts';
 import { agentRejected } from '../failures.ts';
+import { makeFolder } from '../jobs/durable-file.ts';
 import type { ToolSchema } from '../model/model.ts';
 import type { Policy } from '../policy/policy.ts';
 import { workflowId } from '../protocol.ts';
@@ -56,6 +58,8 @@ export async function writeOpening(
   await assertWorkspace(input.workspace);
   const { tools } = await loadRendered(deps, ref, input.objects);
   await fence.awake();
+  // From now on its absence tells that somebody took the journal away.
+  await makeFolder(agentFolder(deps.home, ref));
   const transcript = await openCached(transcriptFile(deps.home, ref), { create: true });
   await writeHeader(deps, ref, input, transcript, prompt);
   await transcript.append({
@@ -75,7 +79,8 @@ export async function writeOpening(
   return { files, tools };
 }
 
-async function writeHeader(
+/** The first record, which says who the agent is; refuses another agent's under the same id. */
+export async function writeHeader(
   deps: ActivityDeps,
   ref: AgentRef,
   input: AgentInput,

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { Context } from '@temporalio/activity';
 import type { ClaimOwner } from '../effects/journal.ts';
-import { callFolder, openCallJournal, scratchFolder } from '../effects/journal.ts';
+import { agentFolder, callFolder, openCallJournal, scratchFolder } from '../effects/journal.ts';
 import { StaleAttemptError, runCall } from '../effects/run-call.ts';
 import { attemptStale, inputInvalid } from '../failures.ts';
 import { cancelJob } from '../jobs/cancel-job.ts';
 import { ownIdentity } from '../process-identity.ts';
+import { StoredFileError } from '../jobs/durable-file.ts';
 import type { RunToolsInput } from '../protocol.ts';
 import { demoException } from '../sandbox/demo-exception.ts';
 import { planSandbox } from '../sandbox/plan.ts';
@@ -66,6 +68,11 @@ async function runOne(
   if (isResultElsewhere(files, call)) return;
   const folder = callFolder(deps.home, refOf(files.ref, reply), call.callId);
   const toolInput = inputOf(tool, reply, call);
+  if (tool.effect !== 'none' && isJournalGone(deps, files.ref)) {
+    await guard.fence.awake();
+    await openCallJournal(folder).keep(JOURNAL_GONE);
+    return;
+  }
   try {
     await runCall({
       tool,
@@ -84,8 +91,23 @@ async function runOne(
     // Only a cancellation ends a job; a lost attempt or a worker's end leaves it to the next one.
     if (isCancelRequested()) await cancelJob(folder);
     if (error instanceof StaleAttemptError) throw attemptStale(error.message);
-    throw error;
+    if (!isUnreadableInBranch(files.ref, error)) throw error;
   }
+}
+
+/** The seal tells the model. Only of the journal's files: trouble in the workspace is the tool's to tell. */
+function isUnreadableInBranch({ branch }: AgentFiles['ref'], error: unknown): boolean {
+  return branch !== '' && error instanceof StoredFileError && !error.isNewer;
+}
+
+const JOURNAL_GONE = {
+  text: 'interrupted; effects unknown: the record of what this call had done was deleted. Look at what is there first.',
+  isError: true,
+};
+
+/** An earlier attempt may have acted, and the folder that would say so, made when the agent opened, was deleted. */
+function isJournalGone(deps: ActivityDeps, ref: AgentFiles['ref']): boolean {
+  return Context.current().info.attempt > 1 && !existsSync(agentFolder(deps.home, ref));
 }
 
 /** After a reset that kept the reply: its results may have been sealed in the branch that was left. */

@@ -1,8 +1,9 @@
 import { sep } from 'node:path';
 import { Context } from '@temporalio/activity';
-import { isOutage, outageSince, outageTooLong, storeInvalid, storeUnavailable } from '../failures.ts';
+import { isOutage, outageSince, outageTooLong, storeGone, storeInvalid, storeUnavailable } from '../failures.ts';
 import { StoredFileError } from '../jobs/durable-file.ts';
 import { retryDelay } from '../model/retry-after.ts';
+import { goneReason } from './gone.ts';
 
 /**
  * The one place where trouble of the machine becomes a failure that is waited out, and where waiting ends. Everything an
@@ -12,7 +13,7 @@ export async function waitingOutTrouble<T>(home: string, work: () => Promise<T>)
   try {
     return await work();
   } catch (error) {
-    const failure = toStoreFailure(error, home);
+    const failure = toFailure(error, home);
     throw isOutage(failure) ? toOutage(failure) : failure;
   }
 }
@@ -37,6 +38,23 @@ const HOME_TROUBLE: Readonly<Record<string, string>> = {
   ENOTDIR: 'a file is where a folder must be',
   ENOENT: 'a file or folder is missing',
 };
+
+/** Somebody may just be moving or copying a file: what is still gone after this time is gone. */
+const GONE_AFTER_MS = 3_000;
+const LOOK_AGAIN_MS = 1_000;
+
+/** The failure to report for an error of an activity's work; any error that means none as it is. */
+export function toFailure(error: unknown, home: string): unknown {
+  const reason = goneReason(error, home);
+  if (reason === undefined) return toStoreFailure(error, home);
+  return troubleMs() >= GONE_AFTER_MS ? storeGone(reason) : storeUnavailable(reason, LOOK_AGAIN_MS);
+}
+
+/** How long earlier attempts of this activity have met trouble. */
+export function troubleMs(): number {
+  const sinceMs = troubleSince(Context.current().info.heartbeatDetails);
+  return sinceMs === undefined ? 0 : Date.now() - sinceMs;
+}
 
 /** Store.Unavailable or Store.Invalid for an error that means one of them; any other error as it is. */
 export function toStoreFailure(error: unknown, home: string): unknown {

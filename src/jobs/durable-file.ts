@@ -67,7 +67,10 @@ export async function flushFolder(path: string): Promise<void> {
 
 /** A stored JSON object; a file that is damaged or of a newer version stops the caller instead of being replaced. */
 export async function readStored<Value extends { readonly v: number }>(path: string): Promise<Value | undefined> {
-  const text = await readIfThere(path);
+  const text = await readIfThere(path).catch((cause: unknown) => {
+    if ((cause as NodeJS.ErrnoException).code !== 'EISDIR') throw cause;
+    throw new StoredFileError(`${path} is a folder. Nothing was run; move it away to go on.`, { file: path, cause });
+  });
   return text === undefined ? undefined : parseStored<Value>(path, text);
 }
 
@@ -77,6 +80,15 @@ export const STORED_VERSION = 1;
 /** A stored file that cannot be used: damaged, or of a newer version. Nothing was run or overwritten; no retry helps. */
 export class StoredFileError extends Error {
   override readonly name = 'StoredFileError';
+  readonly file: string;
+  /** Whole, but only a newer version knows what it means. */
+  readonly isNewer: boolean;
+
+  constructor(message: string, { file, isNewer = false, cause }: { file: string; isNewer?: boolean; cause?: unknown }) {
+    super(message, { cause });
+    this.file = file;
+    this.isNewer = isNewer;
+  }
 }
 
 function parseStored<Value extends { readonly v: number }>(path: string, text: string): Value {
@@ -84,12 +96,14 @@ function parseStored<Value extends { readonly v: number }>(path: string, text: s
   if (typeof value !== 'object' || value === null || !('v' in value) || typeof value.v !== 'number') {
     throw new StoredFileError(
       `${path} is not a file of errand: it has no version. Nothing was run; move it away to go on.`,
+      { file: path },
     );
   }
   if (value.v > STORED_VERSION) {
     throw new StoredFileError(
       `${path} was written by a newer errand (version ${value.v}, this one knows ${STORED_VERSION}). ` +
         'Nothing was run or overwritten; go on with that version.',
+      { file: path, isNewer: true },
     );
   }
   // Written by this module's callers only; the version says which shape.
@@ -102,7 +116,7 @@ function parseJson(path: string, text: string): unknown {
   } catch (cause) {
     throw new StoredFileError(
       `${path} is damaged. Nothing was run or overwritten; restore it, or move it away to go on.`,
-      { cause },
+      { file: path, cause },
     );
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { RunnableSandbox } from '../sandbox/plan.ts';
 import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import type { JobCeilings, OverCeiling } from './ceilings.ts';
-import { createOnce, flushFolder, makeFolder, readStored, STORED_VERSION } from './durable-file.ts';
+import { createOnce, flushFolder, makeFolder, readStored, STORED_VERSION, StoredFileError } from './durable-file.ts';
 
 /** How much a job may write. */
 export interface OutputCaps {
@@ -138,8 +138,9 @@ export async function claimJob(
 /** The spec of a claimed job. Throws when it is missing: a claim always has one. */
 export async function readSpec(files: JobFiles): Promise<JobSpec> {
   const spec = await readStored<JobSpec>(files.spec);
-  if (!spec) throw new Error(`${files.spec} is missing: the job folder was tampered with. Nothing was run.`);
-  return spec;
+  if (spec) return spec;
+  const problem = `${files.spec} is missing: the job folder was tampered with. Nothing was run.`;
+  throw new StoredFileError(problem, { file: files.spec });
 }
 
 export function readSupervisor(files: JobFiles): Promise<SupervisorRecord | undefined> {
@@ -167,8 +168,15 @@ export function claimSupervision(
 
 /** Records an ending; answers the one that stands. */
 export async function recordExit(files: JobFiles, ending: Partial<JobExit>): Promise<JobExit> {
+  const exit = toExit(ending);
+  const isFirst = await createOnce(files.exit, JSON.stringify(exit));
+  return isFirst ? exit : ((await readExit(files)) ?? exit);
+}
+
+/** An ending whole, of what is known of it. */
+export function toExit(ending: Partial<JobExit>): JobExit {
   const now = new Date().toISOString();
-  const exit: JobExit = {
+  return {
     v: STORED_VERSION,
     exitCode: null,
     signal: null,
@@ -182,6 +190,4 @@ export async function recordExit(files: JobFiles, ending: Partial<JobExit>): Pro
     movedAside: [],
     ...ending,
   };
-  const isFirst = await createOnce(files.exit, JSON.stringify(exit));
-  return isFirst ? exit : ((await readExit(files)) ?? exit);
 }

@@ -27,6 +27,8 @@ async function superviseJob(folder: string | undefined): Promise<void> {
   const told = listenForStop();
   const stopCause = (): StopCause | undefined => {
     if (existsSync(files.cancel)) return 'cancelled';
+    // The journal was taken away: nobody can end this job any more, or learn how it ended.
+    if (!existsSync(files.folder)) return 'interrupted';
     return told() ? 'interrupted' : isOver() ? 'deadline' : undefined;
   };
   const startedAt = new Date().toISOString();

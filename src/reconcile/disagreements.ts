@@ -4,6 +4,7 @@ import type { AgentPlace } from '../store/layout.ts';
 import { listAgents, listRuns } from '../store/listing.ts';
 import { metaFromRecords, readMeta } from '../store/meta.ts';
 import { readTranscript } from '../store/read.ts';
+import { GONE_EVENT } from '../store/records.ts';
 import type { AgentMeta } from '../store/records.ts';
 import { fateOf, type NamedServer } from './fate.ts';
 import { toOpenAgent } from './open-agents.ts';
@@ -68,7 +69,11 @@ async function compareFiles(home: string, transcript: string, agent: AgentMeta):
 }
 
 async function compareMeta(home: string, place: AgentPlace, what: string): Promise<readonly Disagreement[]> {
-  const { records, skipped, tornBytes } = await readTranscript(transcriptFile(home, place));
+  const { meta, records, skipped, tornBytes } = await readTranscript(transcriptFile(home, place));
+  if (meta && (meta.agentId !== place.agentId || meta.runId !== place.runId))
+    return [
+      { what, problem: `its transcript is the one of agent ${meta.agentId} of run ${meta.runId}`, next: RESTORE },
+    ];
   const derived = metaFromRecords(records);
   const damaged = Object.values(skipped).reduce((sum, count) => sum + count, 0);
   const found: Disagreement[] = [];
@@ -77,12 +82,15 @@ async function compareMeta(home: string, place: AgentPlace, what: string): Promi
   if (stored === undefined) say('its meta file is missing or damaged', REWRITE);
   else if (stored.status !== derived.status)
     say(`its meta file says ${stored.status}, its transcript ${derived.status}`, REWRITE);
+  const lost = records.find((record) => record.type === 'event' && record.name === GONE_EVENT);
+  if (lost) say('its transcript was lost while it ran; the one that is there only tells how it ended', RESTORE);
   if (damaged > 0) say(`${damaged} lines of its transcript cannot be read and are passed over`, KEEP);
   if (tornBytes > 0 && derived.endedAt !== null) say(`the last ${tornBytes} bytes of its transcript are torn`, KEEP);
   return found;
 }
 
 const REWRITE = 'errand doctor --clean writes the meta file again from the transcript';
+const RESTORE = 'put the right file back if you have a copy of it; nothing else needs doing';
 const KEEP = 'nothing needs doing; the rest of the transcript is whole';
 
 interface Comparison {

@@ -16,13 +16,18 @@ export interface OpenedFile {
   readonly stats: Stats;
 }
 
+/** A file that a run needs is not what it was: emptied, damaged, or another's. What is there now is left alone. */
+export class RunFileError extends Error {
+  override readonly name = 'RunFileError';
+}
+
 /** Opens a regular file and nothing else: a link, FIFO, folder or device is an error, never a wait. */
 export async function openRegular(file: string, flags: number = O_RDONLY): Promise<OpenedFile> {
   const handle = await open(file, flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
   try {
     const stats = await handle.stat();
     if (stats.isFile()) return { handle, stats };
-    throw new Error(`${file} is not a regular file`);
+    throw new RunFileError(`${file} is not a regular file`);
   } catch (error) {
     await handle.close();
     throw error;

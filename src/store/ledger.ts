@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { appendLine, createFile, openRegular } from './files.ts';
-import { runFolder } from './layout.ts';
+import { RunFileError, appendLine, createFile, hasCode, openRegular } from './files.ts';
+import { agentIdOfFile, runFolder, subagentsFolder } from './layout.ts';
 import { join } from 'node:path';
 
 /** A run's list of agents is short; a file beyond this is not one. */
@@ -21,12 +22,9 @@ export async function claimSlot(home: string, stem: string, agentId: string, max
   const { handle } = await openRegular(file, constants.O_RDWR | constants.O_APPEND);
   try {
     const before = await readSpawned(handle);
-    if (!before.includes(agentId)) {
-      const line = { v: LEDGER_VERSION, type: 'spawn', agentId, at: new Date().toISOString() };
-      // A torn line of a writer that died is left as a line of its own.
-      await appendLine(handle, Buffer.from(`\n${JSON.stringify(line)}\n`));
-      await handle.datasync();
-    }
+    // Children without a line are there when the ledger was deleted or damaged: they keep their places.
+    const missing = [...(await childrenOf(home, stem)), agentId].filter((id) => !before.includes(id));
+    if (!before.includes(agentId)) await appendSpawned(handle, [...new Set(missing)]);
     const rank = (await readSpawned(handle)).indexOf(agentId);
     return rank >= 0 && rank < maxAgents;
   } finally {
@@ -34,10 +32,26 @@ export async function claimSlot(home: string, stem: string, agentId: string, max
   }
 }
 
+async function appendSpawned(handle: FileHandle, agentIds: readonly string[]): Promise<void> {
+  const at = new Date().toISOString();
+  const lines = agentIds.map((agentId) => JSON.stringify({ v: LEDGER_VERSION, type: 'spawn', agentId, at }));
+  // A torn line of a writer that died is left as a line of its own.
+  await appendLine(handle, Buffer.from(`\n${lines.join('\n')}\n`));
+  await handle.datasync();
+}
+
+async function childrenOf(home: string, stem: string): Promise<readonly string[]> {
+  const names = await readdir(subagentsFolder(home, stem)).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return [];
+    throw error;
+  });
+  return names.flatMap((name) => agentIdOfFile(name) ?? []);
+}
+
 async function readSpawned(handle: FileHandle): Promise<string[]> {
   const { size } = await handle.stat();
   if (size > MAX_LEDGER_BYTES)
-    throw new Error(`the run ledger has ${size} bytes; at most ${MAX_LEDGER_BYTES} were expected`);
+    throw new RunFileError(`the run ledger has ${size} bytes; at most ${MAX_LEDGER_BYTES} were expected`);
   const bytes = Buffer.alloc(size);
   await handle.read(bytes, 0, size, 0);
   const spawned = new Set(bytes.toString('utf8').split('\n').flatMap(spawnedIn));

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { hasCode, readSmallFile, writeAtomic } from './files.ts';
+import { RunFileError, hasCode, readSmallFile, writeAtomic } from './files.ts';
 import { objectFile } from './layout.ts';
 
 /** Largest object that is read: far above any policy, prompt or schema. */
@@ -19,7 +19,9 @@ export async function getObject(home: string, stem: string, hash: string): Promi
   const data = await readSmallFile(file, MAX_OBJECT_BYTES);
   const found = sha256(data);
   if (found === hash) return data;
-  throw new Error(`${file} was changed: its sha256 is ${found}, expected ${hash}. Restore the file from a copy.`);
+  throw new RunFileError(
+    `${file} was changed: its sha256 is ${found}, expected ${hash}. Restore the file from a copy.`,
+  );
 }
 
 /** Looks at the content, not at the name alone, so that a damaged object is healed by the next put. */

@@ -125,7 +125,10 @@ export interface UsageRecord extends RecordBase {
 /** Name of the event that hands a transcript to another workflow run; its data is `{workflowRunId}`. */
 export const OWNER_EVENT = 'owner';
 
-/** Everything else worth keeping: `owner`, `fork`, `stubbed`, `subagent_spawned`, `subagent_done`, `waiting`, `workspace`. */
+/** Name of the event in a transcript that stands for one that was lost; its data say why. */
+export const GONE_EVENT = 'transcript_gone';
+
+/** Everything else worth keeping: `owner`, `fork`, `transcript_gone`, `stubbed`, `subagent_spawned`, `subagent_done`, `waiting`, `workspace`. */
 export interface EventRecord extends RecordBase {
   readonly type: 'event';
   readonly turn: number;

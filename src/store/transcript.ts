@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { crashPoint } from '../crash-points.ts';
-import { appendLine, createFile, openRegular } from './files.ts';
+import { RunFileError, appendLine, createFile, openRegular } from './files.ts';
 import type { OpenedFile } from './files.ts';
 import { MAX_LINE_BYTES, scanLines } from './lines.ts';
 import type { Line, Scan } from './lines.ts';
@@ -65,6 +65,8 @@ export class Transcript {
   /** Id of a record that is whole but for its newline; it counts, and is read again once the file grows. */
   #openId: string | undefined;
   #witness: Buffer = Buffer.alloc(0);
+  /** Id of the `session_meta` that opened the file: a file with another beginning is another one. */
+  #header: string | undefined;
   /** Also true for what others wrote: an answer taken from the page cache must not be lost by a power cut either. */
   #isUnsynced = false;
 
@@ -99,8 +101,9 @@ export class Transcript {
   refresh(): Promise<void> {
     return this.#exclusive(async () => {
       const { ino, size } = await lstat(this.file);
-      if (ino === this.#inode && size === this.#end) return;
-      await this.#withFile(constants.O_RDONLY, (opened) => this.#readOn(opened));
+      const isRead = ino === this.#inode && size === this.#end;
+      if (!isRead) await this.#withFile(constants.O_RDONLY, (opened) => this.#readOn(opened));
+      this.#assertSame();
     });
   }
 
@@ -116,6 +119,7 @@ export class Transcript {
     return this.#exclusive(() =>
       this.#withFile(constants.O_RDWR | constants.O_APPEND, async (opened) => {
         await this.#readOn(opened);
+        this.#assertSame();
         const appended = await this.#appendMissing(opened.handle, drafts);
         if (sync) await this.#flush(opened.handle);
         return appended;
@@ -211,6 +215,15 @@ export class Transcript {
     this.#end = scan.end;
     this.#witness = scan.witness;
     this.#isUnsynced = true;
+  }
+
+  /** Nothing is written into a file that has taken the place of this one. */
+  #assertSame(): void {
+    const [first] = this.#list.records;
+    if (first?.type === 'session_meta') this.#header ??= first.id;
+    if (this.#header === undefined || this.#header === first?.id) return;
+    const what = this.#end === 0 ? 'was emptied' : 'was replaced by another file';
+    throw new RunFileError(`the transcript ${what} while it was in use (${this.file})`);
   }
 
   #forget(): void {

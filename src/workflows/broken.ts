@@ -7,9 +7,14 @@ import { toRef } from './ref.ts';
 
 /*
  * A bug in workflow code. Left alone, it fails the workflow task, which the server then gives out again for ever: nobody
- * is told, and nothing ends. Here it becomes a failed agent with its reason. What does not come through here, an error
- * in a handler for example, is caught by the worker's `workflowFailureErrorTypes`.
+ * is told, and nothing ends. Here it becomes a failed agent with its reason, in a handler by way of `LiveState.break`. What
+ * does not come through here is caught by the worker's `workflowFailureErrorTypes`.
  */
+
+/** What people read of a bug. */
+export function bugReason(bug: unknown): string {
+  return `a bug in errand: ${rootCauseOf(bug)}`;
+}
 
 /**
  * Errors that say what they say to Temporal. Code that does not fit a history must stay a failed task: the right code
@@ -23,7 +28,7 @@ export function isForTemporal(error: unknown): boolean {
 
 /** Closes the agent with the little that its input says, since its state may be what is broken. */
 export async function endBroken(input: AgentInput, bug: unknown): Promise<never> {
-  const error = `a bug in errand: ${rootCauseOf(bug)}`;
+  const error = bugReason(bug);
   const turn = typeof input.carried?.turn === 'number' ? input.carried.turn : 1;
   const request = {
     ref: toRef(input),

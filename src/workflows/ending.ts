@@ -10,6 +10,7 @@ import { agentFailed, endOfFailure, isRejection, rootCauseOf } from '../failures
 import type { AgentInput, AgentResult, Closing } from '../protocol.ts';
 import { atLimit } from './agent.ts';
 import type { AgentSteps, Ending } from './agent.ts';
+import { bugReason } from './broken.ts';
 import { activities, closeOptions } from './proxies.ts';
 import { showDetails } from './state.ts';
 import type { LiveState } from './state.ts';
@@ -51,6 +52,8 @@ async function endingOf(
   } catch (error) {
     const isToPass = error instanceof ContinueAsNew || error instanceof DeterminismViolationError;
     if (isToPass || isRejection(error)) throw error;
+    if (state.bug !== undefined && error === state.bug)
+      return { status: 'failed', turn: state.turn, error: bugReason(error) };
     const recorded = endOfFailure(error);
     if (recorded) return { ...recorded, turn: state.turn };
     const isCancelled = CancellationScope.current().consideredCancelled || isCancellation(error);
@@ -70,6 +73,7 @@ async function withinTime(
   const clock = new CancellationScope();
   let isTimeUp = false;
   const leftMs = Math.max(1, state.startedAtMs + input.limits.timeoutMs - Date.now());
+  state.whenBroken(() => work.cancel());
   const alarm = clock
     .run(() => sleep(leftMs, { summary: 'time limit' }))
     .then(
@@ -80,8 +84,11 @@ async function withinTime(
       () => undefined,
     );
   try {
-    return await work.run(loop);
+    const ending = await work.run(loop);
+    if (state.bug === undefined) return ending;
+    throw state.bug;
   } catch (error) {
+    if (state.bug !== undefined && !(error instanceof ContinueAsNew)) throw state.bug;
     if (!isTimeUp || CancellationScope.current().consideredCancelled || error instanceof ContinueAsNew) throw error;
     return await lastWords(state, steps);
   } finally {
@@ -111,6 +118,7 @@ async function close(input: AgentInput, state: LiveState, { status, turn, error 
     status,
     turn,
     ...state.unsealed(),
+    usage: state.usage,
     ...(error !== undefined && { error }),
     ...(!state.isOpen && { unopened: input }),
   };

@@ -11,8 +11,11 @@ import type {
   SteeringMessage,
   TaskCall,
   Todo,
+  Usage,
 } from '../protocol.ts';
+import { handlerBroken } from '../failures.ts';
 import { ShownAttributes } from './attributes.ts';
+import { isForTemporal } from './broken.ts';
 import { toRef } from './ref.ts';
 import { rememberId, steeringProblem } from './steering.ts';
 
@@ -47,6 +50,10 @@ export class LiveState {
   #startedChildren: number;
   #steered: readonly string[];
   readonly #openChildren = new Map<string, string>();
+  /** Set by the first bug in a handler. */
+  #bug: Error | undefined;
+  /** Stops the loop, so that it comes to its end. */
+  #stop: (() => void) | undefined;
 
   constructor(input: AgentInput) {
     const { carried } = input;
@@ -64,12 +71,32 @@ export class LiveState {
     this.#steered = carried?.steered ?? [];
   }
 
+  get bug(): Error | undefined {
+    return this.#bug;
+  }
+
+  /** A handler is broken, and with it perhaps what it works on: the agent ends as after any other bug. */
+  break(bug: unknown): void {
+    this.#bug ??= bug instanceof Error ? bug : new Error(String(bug));
+    this.#stop?.();
+  }
+
+  /** What `break` stops; at once when it was called before. */
+  whenBroken(stop: () => void): void {
+    this.#stop = stop;
+    if (this.#bug !== undefined) stop();
+  }
+
   /** Takes a message for the next seal; the same one again, which a client sends when it missed the answer, once. */
   takeSteering({ id, text }: SteeringMessage): string {
     if (this.#steered.includes(id)) return 'taken before';
     this.#steered = rememberId(this.#steered, id);
     this.steering = [...this.steering, { id, text }];
     return `taken for the turn after ${this.turn}`;
+  }
+
+  get usage(): Usage {
+    return this.#usage;
   }
 
   /** What the next seal needs; kept until the seal is known to have happened. */
@@ -147,13 +174,27 @@ export function registerHandlers(state: LiveState): void {
     description: 'Turn, last step, usage, todo list and open sub-agents of this agent, as JSON.',
   });
   setHandler(todosQuery, () => state.todos, { description: 'The todo list of this agent.' });
-  setHandler(steerUpdate, (message) => state.takeSteering(message), {
+  setHandler(steerUpdate, (message) => orBreak(state, () => state.takeSteering(message)), {
     validator: (message) => {
       const problem = steeringProblem(state, message);
       if (problem !== undefined) throw new Error(problem);
     },
     description: 'Adds a user message at the next turn. Input: {"id": "<any unique text>", "text": "<message>"}.',
   });
+}
+
+/**
+ * A bug in a handler would fail the run at once and without its last record, or its task again and again. Whoever called
+ * is told, and the agent ends.
+ */
+function orBreak<T>(state: LiveState, handle: () => T): T {
+  try {
+    return handle();
+  } catch (bug) {
+    if (isForTemporal(bug)) throw bug;
+    state.break(bug);
+    throw handlerBroken(bug);
+  }
 }
 
 /** The table in the UI's "Current Details"; costs no event. */

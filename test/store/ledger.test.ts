@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newTranscriptStem, runFolder } from '../../src/store/layout.ts';
+import { newTranscriptStem, runFolder, subagentsFolder } from '../../src/store/layout.ts';
 import { claimSlot } from '../../src/store/ledger.ts';
 
 describe('the places for sub-agents of a run', () => {
@@ -30,6 +30,20 @@ describe('the places for sub-agents of a run', () => {
     expect(await claimSlot(home, stem, 'two', 2)).toBe(true);
     const lines = (await readFile(join(runFolder(home, stem), 'ledger.jsonl'), 'utf8')).split('\n').filter(Boolean);
     expect(lines).toHaveLength(2);
+  });
+
+  it.each([
+    ['deleted', (file: string) => rm(file)],
+    ['overwritten', (file: string) => writeFile(file, '\u0000rubbish\n{"v":1')],
+  ])('promise 4: stay taken by the agents that are there when the ledger was %s', async (_, damage) => {
+    const children = ['00000000000a', '00000000000b'];
+    for (const id of children) expect(await claimSlot(home, stem, id, 3)).toBe(true);
+    await mkdir(subagentsFolder(home, stem));
+    for (const id of children) await writeFile(join(subagentsFolder(home, stem), `agent-${id}.jsonl`), '');
+    await damage(join(runFolder(home, stem), 'ledger.jsonl'));
+    expect(await claimSlot(home, stem, '00000000000c', 3)).toBe(true);
+    expect(await claimSlot(home, stem, '00000000000d', 3)).toBe(false);
+    expect(await claimSlot(home, stem, '00000000000a', 3)).toBe(true);
   });
 
   it('survive a torn line', async () => {

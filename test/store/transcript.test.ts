@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readTranscript } from '../../src/store/read.ts';
 import { openTranscript } from '../../src/store/transcript.ts';
-import { RUN_ID, end, event, freshFolder, idOf, reply, session, toText, usage, user } from './fixtures.ts';
+import { CHILD_ID, RUN_ID, end, event, freshFolder, idOf, reply, session, toText, usage, user } from './fixtures.ts';
 
 const ids = (records: readonly { id: string }[]) => records.map((record) => record.id);
 
@@ -190,8 +190,8 @@ describe('reading', () => {
     ],
     [
       'rewritten in place and longer',
-      (file: string) => writeFile(file, toText([event({}, 'a'), user({}, 'x'.repeat(2000)), end()])),
-      [event({}, 'a'), user({}, 'x'.repeat(2000)), end()],
+      (file: string) => writeFile(file, toText([session(), user({}, 'x'.repeat(2000)), end()])),
+      [session(), user({}, 'x'.repeat(2000)), end()],
     ],
   ])('reads a file anew that was %s', async (_, change, expected) => {
     const file = join(freshFolder(), 't.jsonl');
@@ -202,6 +202,21 @@ describe('reading', () => {
     await transcript.refresh();
     expect(ids(live)).toEqual(ids(expected));
     expect(transcript.get(user({}).id) !== undefined).toBe(ids(expected).includes(user({}).id));
+  });
+
+  it.each([
+    ['emptied', (file: string) => truncate(file, 0), /was emptied/],
+    ['of another agent', (file: string) => writeFile(file, toText([session({ agentId: CHILD_ID })])), /was replaced/],
+  ])('promise 1: writes nothing into a file that is %s now', async (_, change, message) => {
+    const file = join(freshFolder(), 't.jsonl');
+    await writeFile(file, toText([session(), user({})]));
+    const transcript = await openTranscript(file);
+    await change(file);
+    const before = await readFile(file);
+    await expect(transcript.append(reply({}))).rejects.toThrow(message);
+    await expect(transcript.refresh()).rejects.toThrow(message);
+    await expect(transcript.append(reply({}))).rejects.toThrow(message);
+    expect(await readFile(file)).toEqual(before);
   });
 
   it('agrees over all readers whatever lies between the records', { timeout: 30_000 }, async () => {

@@ -5,7 +5,7 @@ import { Client, Connection, WorkflowFailedError, WorkflowUpdateFailedError } fr
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { AGENT_INPUT_VERSION, AGENT_WORKFLOW, NO_USAGE, STEER_UPDATE } from '../../src/protocol.ts';
-import type { AgentInput, CloseInput } from '../../src/protocol.ts';
+import type { AgentInput, CallModelInput, CloseInput } from '../../src/protocol.ts';
 import { BUILT_BUNDLE } from '../helpers/replay.ts';
 import { waitFor } from '../helpers/wait.ts';
 import { withWorkflowWorker } from '../helpers/workflow-worker.ts';
@@ -14,6 +14,7 @@ import type { WorkflowWorkerOptions } from '../helpers/workflow-worker.ts';
 type Fakes = WorkflowWorkerOptions['activities'];
 
 const REPLY = { next: 'end', text: 'done', usage: NO_USAGE };
+const GOES_ON = { ...REPLY, next: 'continue' };
 const CARRIED = {
   ...{ turn: 3, startedAtMs: Date.now(), branch: '', usage: NO_USAGE, todos: [], answers: [], steering: [] },
   ...{ children: 0, lastStep: 'x' },
@@ -60,18 +61,33 @@ describe('promise 6: a failure in workflow code ends the run as failed, with its
     expect(closed).toMatchObject([{ status: 'failed', turn: 1, unopened: { agentId: 'agent-1' } }]);
   });
 
-  it('a bug in a handler fails the run too', async () => {
-    const code = await changedBundle(
-      'takeSteering({ id, text }) {',
-      'takeSteering({ id, text }) { nowhereToBeFound();',
-    );
-    const fakes = { openTranscript: () => never() };
-    const failed = await withRun(fakes, {}, code, async (handle) => {
-      await expect(steer(handle, { id: 'a', text: 'b' })).rejects.toThrow();
-      return handle.result().catch((caught: unknown) => caught);
-    });
-    expect((failed as WorkflowFailedError).cause?.message).toContain('nowhereToBeFound');
-  });
+  it.each([
+    ['while it opens', { openTranscript: () => never() }, 1],
+    ['while the model is asked', { callModel: () => never() }, 1],
+    ['in its second turn', { callModel: ({ turn }: CallModelInput) => (turn === 1 ? GOES_ON : never()) }, 2],
+  ])(
+    'a bug in a handler %s: the agent is closed once, with its reason, and the sender is told',
+    async (_, fakes, turn) => {
+      const code = await changedBundle(
+        'takeSteering({ id, text }) {',
+        'takeSteering({ id, text }) { nowhereToBeFound();',
+      );
+      const closed: CloseInput[] = [];
+      const calls: string[] = [];
+      const all: Fakes = { ...fakes, closeAgent: (input) => closing(closed, input) };
+      const work = async (handle: WorkflowHandle) => {
+        await waitFor('the agent to be at work', () => calls.at(-1) === Object.keys(fakes)[0] && calls.length >= turn);
+        const error = await steer(handle, { id: 'a', text: 'b' }).catch((caught: unknown) => caught);
+        return { error, failed: await handle.result().catch((caught: unknown) => caught) };
+      };
+      const { error, failed } = await withRun(all, {}, code, work, calls);
+      expect((error as WorkflowUpdateFailedError).cause).toMatchObject({ type: 'Handler.Broken' });
+      const cause = (failed as WorkflowFailedError).cause;
+      expect(cause).toMatchObject({ type: 'Agent.Failed' });
+      expect(cause?.message).toBe('a bug in errand: nowhereToBeFound is not defined');
+      expect(closed).toMatchObject([{ status: 'failed', turn, error: cause?.message, ref: { agentId: 'agent-1' } }]);
+    },
+  );
 
   it.each([[undefined], [null], [7], ['text'], [{}], [{ id: 7, text: 'x' }], [{ id: 'x', text: ['y'] }]])(
     'the steering message %j is refused and the run goes on',
