@@ -12,6 +12,7 @@ import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { lostEffectsNote } from './lost-effects.ts';
 import { endChild } from './lost-children.ts';
+import { unreadableOutcome } from './unreadable.ts';
 
 /** Whether this is the first activity of a reset run that has anything to write. */
 export function isUnforked({ ref, transcript }: AgentFiles): boolean {
@@ -64,7 +65,16 @@ async function endJobs(deps: ActivityDeps, ref: AgentRef, replies: readonly Assi
   const folders = replies.flatMap((reply) =>
     reply.calls.map(({ callId }) => callFolder(deps.home, refOf(ref, reply), callId)),
   );
-  await Promise.all(folders.map(cancelJob));
+  await Promise.all(folders.map((folder) => endJob(deps, folder)));
+}
+
+/** A job whose files cannot be read ends by its own deadline; the model is told that its outcome is unknown. */
+async function endJob(deps: ActivityDeps, folder: string): Promise<void> {
+  try {
+    await cancelJob(folder);
+  } catch (error) {
+    deps.log.error({ folder, outcome: unreadableOutcome(error) }, 'a job of the part that was left could not be ended');
+  }
 }
 
 async function endChildren(

@@ -12,6 +12,7 @@ import { refOf } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sealedResult } from './earlier-result.ts';
 import { keptResult } from './kept-result.ts';
+import { unreadableOutcome } from './unreadable.ts';
 
 /** Of a long list the model gets the head and how many more there are. */
 const MAX_LINES = 60;
@@ -76,6 +77,19 @@ async function childLines(
 }
 
 async function outcomeOf(
+  deps: ActivityDeps,
+  ref: AgentRef,
+  transcript: Transcript,
+  call: RecordedCall,
+): Promise<string | undefined> {
+  try {
+    return await recordedOutcome(deps, ref, transcript, call);
+  } catch (error) {
+    return unreadableOutcome(error);
+  }
+}
+
+async function recordedOutcome(
   deps: ActivityDeps,
   ref: AgentRef,
   transcript: Transcript,

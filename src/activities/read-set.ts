@@ -5,6 +5,7 @@ import { chainOf, refOf } from './agent-files.ts';
 import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { keptResult } from './kept-result.ts';
+import { unreadableOutcome } from './unreadable.ts';
 
 /**
  * What this agent has seen of which file: sealed results in order, then what the turn at hand has kept so far. Never
@@ -23,8 +24,17 @@ export async function readSetOf(
     for (const result of record.results ?? []) note(seen, result.facts);
   }
   for (const call of reply.calls.slice(0, beforeIndex))
-    note(seen, (await keptResult(deps, refOf(ref, reply), call))?.facts);
+    note(seen, (await keptResult(deps, refOf(ref, reply), call).catch(unknownInBranch(ref)))?.facts);
   return seen;
+}
+
+/** What a damaged result had read counts as not read. */
+function unknownInBranch({ branch }: AgentRef): (error: unknown) => undefined {
+  return (error) => {
+    if (branch === '') throw error;
+    unreadableOutcome(error);
+    return undefined;
+  };
 }
 
 function note(seen: Map<string, { sha256: string; whole: boolean }>, facts: ToolFacts | undefined): void {

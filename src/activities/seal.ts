@@ -16,6 +16,7 @@ import { childResult } from './child-result.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sealedResult } from './earlier-result.ts';
 import { keptResult } from './kept-result.ts';
+import { unreadableOutcome } from './unreadable.ts';
 import { unsaidSteering } from './unsaid-steering.ts';
 import { fingerprint, isGoingInCircles, repeatNote, streakOf } from './repeat-guard.ts';
 
@@ -109,11 +110,26 @@ async function resultOf(
   if (call.problem !== undefined) return { text: call.problem, isError: true };
   if (call.kind === 'plan') return { text: 'The todo list is updated.', isError: false };
   if (call.kind === 'task') return childResult(deps, files.ref, call, answer);
-  const kept = await keptResult(deps, refOf(files.ref, reply), call);
+  const kept = await keptOrUnreadable(deps, files, reply, call);
   if (kept) return kept;
   const elsewhere = files.ref.branch === '' ? undefined : sealedResult(files.transcript.records, call);
   if (elsewhere) return elsewhere;
   return { text: answer?.error ?? 'interrupted; effects unknown', isError: true };
+}
+
+/** In a branch of a reset a damaged result is an unknown outcome; before that it is for a person to look at first. */
+async function keptOrUnreadable(
+  deps: ActivityDeps,
+  files: AgentFiles,
+  reply: AssistantMessageRecord,
+  call: RecordedCall,
+): Promise<ToolResult | undefined> {
+  try {
+    return await keptResult(deps, refOf(files.ref, reply), call);
+  } catch (error) {
+    if (files.ref.branch === '') throw error;
+    return { text: unreadableOutcome(error), isError: true };
+  }
 }
 
 function toBlock({ call, result }: CollectedResult): ContentBlock {
