@@ -8,6 +8,7 @@ import { endOf } from '../store/meta.ts';
 import type { AssistantMessageRecord, RecordedCall } from '../store/records.ts';
 import { openCached } from '../store/transcript.ts';
 import type { Transcript } from '../store/transcript.ts';
+import type { ToolResult } from '../tools/tool.ts';
 import { refOf } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { sealedResult } from './earlier-result.ts';
@@ -85,7 +86,8 @@ async function outcomeOf(
   try {
     return await recordedOutcome(deps, ref, transcript, call);
   } catch (error) {
-    return unreadableOutcome(error);
+    const unknown = unreadableOutcome(error);
+    return wordsFor(sealedResult(transcript.records, call)) ?? unknown;
   }
 }
 
@@ -99,7 +101,10 @@ async function recordedOutcome(
   const kept = await keptResult(deps, ref, call);
   const isBegun = hasJob(folder) || (await openCallJournal(folder).readIntent()) !== undefined;
   if (!kept && isBegun) return UNKNOWN;
-  const result = kept ?? sealedResult(transcript.records, call);
+  return wordsFor(kept ?? sealedResult(transcript.records, call));
+}
+
+function wordsFor(result: ToolResult | undefined): string | undefined {
   if (!result) return undefined;
   if (result.text.startsWith(INTERRUPTED)) return UNKNOWN;
   return result.isError ? 'it gave an error' : 'done';

@@ -110,25 +110,26 @@ async function resultOf(
   if (call.problem !== undefined) return { text: call.problem, isError: true };
   if (call.kind === 'plan') return { text: 'The todo list is updated.', isError: false };
   if (call.kind === 'task') return childResult(deps, files.ref, call, answer);
-  const kept = await keptOrUnreadable(deps, files, reply, call);
-  if (kept) return kept;
-  const elsewhere = files.ref.branch === '' ? undefined : sealedResult(files.transcript.records, call);
-  if (elsewhere) return elsewhere;
+  const known =
+    files.ref.branch === '' ? keptResult(deps, refOf(files.ref, reply), call) : branchResult(deps, files, reply, call);
+  const result = await known;
+  if (result) return result;
   return { text: answer?.error ?? 'interrupted; effects unknown', isError: true };
 }
 
-/** In a branch of a reset a damaged result is an unknown outcome; before that it is for a person to look at first. */
-async function keptOrUnreadable(
+/** After a reset: the other branch may have sealed it. What neither it nor a damaged file can tell is unknown. */
+async function branchResult(
   deps: ActivityDeps,
   files: AgentFiles,
   reply: AssistantMessageRecord,
   call: RecordedCall,
 ): Promise<ToolResult | undefined> {
+  const elsewhere = sealedResult(files.transcript.records, call);
   try {
-    return await keptResult(deps, refOf(files.ref, reply), call);
+    return (await keptResult(deps, refOf(files.ref, reply), call)) ?? elsewhere;
   } catch (error) {
-    if (files.ref.branch === '') throw error;
-    return { text: unreadableOutcome(error), isError: true };
+    const text = unreadableOutcome(error);
+    return elsewhere ?? { text, isError: true };
   }
 }
 

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WorkflowFailedError } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callFolder } from '../../src/effects/journal.ts';
 import { jobFiles, readExit } from '../../src/jobs/job-folder.ts';
@@ -137,6 +138,56 @@ describe('a reset in the Temporal UI', () => {
     expect(await counts(harness)).toEqual(['one', 'held']);
     expect(turnsAsked(harness, 'reset in a turn')).toEqual([1, 2]);
   }, 120_000);
+
+  it('promise 2: finds files of the part that was left damaged: tells their outcome as unknown, and goes on', async () => {
+    const write = { name: 'write', input: { file_path: 'made.txt', content: 'made' } };
+    const calls = [write, bash('echo two >> count.txt'), ...hold('held').calls];
+    const run = await harness.run(toScriptPrompt([count('one'), { calls }, { text: 'done' }], 'damaged'));
+    await counted(harness, 'held');
+    const damaged = [join(folderOf(run, 't2.0'), 'result.json'), jobFiles(folderOf(run, 't2.2')).spec];
+    for (const file of damaged) await writeFile(file, '{"v":1,"val');
+    const directory = join(folderOf(run, 't2.1'), 'result.json');
+    await rm(directory);
+    await mkdir(directory);
+    await resetTo(harness, run, 't2');
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 3 });
+    const told = textOf(conversation(await harness.records(run)), 2);
+    for (const file of [damaged[0], directory]) expect(told).toContain(`outcome unknown: ${file} cannot be read`);
+    expect(told).toMatch(/- t2.2 .*: interrupted; its effects are unknown/);
+    for (const file of damaged) expect(await readFile(file, 'utf8')).toBe('{"v":1,"val');
+  }, 120_000);
+
+  it('promise 2: keeps a turn of which one result is damaged: that call is not run again, and told as unknown', async () => {
+    const calls = [bash('echo one >> count.txt'), ...hold('held').calls];
+    const run = await harness.run(toScriptPrompt([{ calls }, { text: 'told: {{result:0}}' }], 'damaged in a turn'));
+    await counted(harness, 'held');
+    const file = join(folderOf(run, 't1.0'), 'result.json');
+    await writeFile(file, 'rubbish');
+    await resetTo(harness, run, 't1.0');
+    await waitFor('the branch to begin', async () => JSON.stringify(await harness.records(run)).includes(':0:fork"'));
+    await harness.write('go-held', '');
+    expect(await run.result()).toMatchObject({ status: 'completed', turns: 2 });
+    expect(await counts(harness)).toEqual(['one', 'held']);
+    expect(textOf(conversation(await harness.records(run)), 2)).toContain(`outcome unknown: ${file} cannot be read`);
+    expect(await readFile(file, 'utf8')).toBe('rubbish');
+  }, 120_000);
+
+  it('promise 10: finds a file of a newer version: the run fails with its name', async () => {
+    const write = { name: 'write', input: { file_path: 'made.txt', content: 'made' } };
+    const run = await harness.run(toScriptPrompt([{ calls: [write, ...hold('held').calls] }, { text: 'x' }], 'newer'));
+    await counted(harness, 'held');
+    const file = join(folderOf(run, 't1.0'), 'result.json');
+    await writeFile(file, '{"v":2}');
+    await resetTo(harness, run, 't1');
+    const error = await run.result().catch((caught: unknown) => caught as WorkflowFailedError);
+    expect((error as WorkflowFailedError).cause?.message).toContain(`${file} was written by a newer errand`);
+    expect(await readFile(file, 'utf8')).toBe('{"v":2}');
+  }, 120_000);
+
+  function folderOf({ runId, stem }: Run, callId: string): string {
+    return callFolder(harness.home, { runId, agentId: runId, transcript: stem, epoch: 0, branch: '' }, callId);
+  }
 
   it('to before the start of a child that runs: it is ended, and its parent is told so', async () => {
     const run = await harness.run(parent);
