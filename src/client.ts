@@ -3,4 +3,12 @@ export { connect, isUnreachable, ServerUnreachable, type TemporalClient } from '
 export { awaitResult, type RunEnding } from './client/ending.ts';
 export { describePending } from './client/pending.ts';
 export { assertNewRun, DuplicateRun, newRunId, startRun, type RunSpec, type StartedRun } from './client/start-run.ts';
-export { findStem, queryStatus, requestCancel, steer, type TalkOutcome } from './client/talk.ts';
+export {
+  findStem,
+  findUnopened,
+  queryStatus,
+  requestCancel,
+  steer,
+  type TalkOutcome,
+  type UnopenedRun,
+} from './client/talk.ts';

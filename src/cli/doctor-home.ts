@@ -40,7 +40,7 @@ async function compare(config: Config): Promise<readonly Disagreement[]> {
   const home = config.home.value;
   const queue = taskQueue(homeId(home));
   try {
-    const { client, namespace, close } = await connect(config.temporal, await addressOf(config));
+    const { client, namespace, close } = await connect(config.temporal, await runningAddress(config));
     try {
       return await findDisagreements({ home, queue, server: await nameServer(client, namespace) });
     } finally {
@@ -52,7 +52,8 @@ async function compare(config: Config): Promise<readonly Disagreement[]> {
   }
 }
 
-async function addressOf({ home, temporal }: Config): Promise<string | undefined> {
+/** Where the server is that runs now; nothing is started. */
+export async function runningAddress({ home, temporal }: Config): Promise<string | undefined> {
   if (temporal.server === 'external') return temporal.address.value;
   const { instances } = await serverStatus({ home: home.value });
   return instances.find(({ embedded, running }) => embedded && running)?.address ?? temporal.address.value;

@@ -3,11 +3,12 @@ import { colors as pc } from './colors.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { readTranscript } from '../store/read.ts';
 import type { ContentBlock, TranscriptRecord } from '../store/records.ts';
-import { lookUpAgent, lookUpRun, readConfig, warn, type CommandContext } from './context.ts';
+import { findRunOrSay, lookUpAgent, readConfig, warn, type CommandContext } from './context.ts';
 import { resultText } from './follow/events.ts';
 import { formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
 import { cutTo, oneLine, printable } from './text.ts';
+import { lookUpUnopened, unopenedWords } from './unopened.ts';
 
 export function addLogs(program: Command, context: CommandContext): void {
   program
@@ -26,7 +27,11 @@ interface LogsOptions {
 
 async function logs(context: CommandContext, name: string, options: LogsOptions): Promise<void> {
   const config = readConfig(context);
-  const run = await lookUpRun(config, name);
+  const run = await findRunOrSay(config, name);
+  if ('problem' in run) {
+    const unopened = await lookUpUnopened(config, { name, problem: run.problem });
+    return warn(context, `${unopened.runId}: ${unopenedWords(unopened)}`);
+  }
   const agentId = await lookUpAgent(config, run, options.agent);
   const file = transcriptFile(config.home.value, { runId: run.runId, agentId, transcript: run.transcript });
   const { records, skipped, tornBytes } = await readTranscript(file);

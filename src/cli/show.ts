@@ -6,14 +6,16 @@ import { agentTree, listAgents, type AgentNode } from '../store/listing.ts';
 import { readTranscript } from '../store/read.ts';
 import type { AgentMeta } from '../store/records.ts';
 import { loadSubtreeUsage } from '../store/subtree-usage.ts';
+import type { Config } from '../config.ts';
 import type { Todo } from '../protocol.ts';
-import { lookUpRun, readConfig, warn, type CommandContext } from './context.ts';
+import { findRunOrSay, readConfig, warn, type CommandContext } from './context.ts';
 import { EventReader, type AgentEvent } from './follow/events.ts';
 import { formatDuration, formatTodos, formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
 import { liveMeta } from './live-meta.ts';
 import { printRunDiff } from './run-diff.ts';
 import { oneLine } from './text.ts';
+import { lookUpUnopened, unopenedWords, type Unfound } from './unopened.ts';
 
 export function addShow(program: Command, context: CommandContext): void {
   program
@@ -34,7 +36,8 @@ async function show(context: CommandContext, name: string, options: ShowOptions)
   const config = readConfig(context);
   const { stdout } = context.io;
   const home = config.home.value;
-  const run = await lookUpRun(config, name);
+  const run = await findRunOrSay(config, name);
+  if ('problem' in run) return showUnopened(context, config, { name, problem: run.problem }, options);
   if (options.diff) return printRunDiff(context, { home, run, maxLines: Infinity });
   const { agents: listed, problems } = await listAgents(home, run.transcript);
   const agents: AgentMeta[] = [];
@@ -46,6 +49,13 @@ async function show(context: CommandContext, name: string, options: ShowOptions)
   for (const node of [root, ...strays]) await printNode(context, { home, run, node, indent: '' });
   const total = await loadSubtreeUsage(home, { runId: run.runId, agentId: run.runId, transcript: run.transcript });
   printLine(stdout, `\nusage: ${formatUsage(total)}\ntranscript: ${run.file}`);
+}
+
+async function showUnopened(context: CommandContext, config: Config, unfound: Unfound, { json }: ShowOptions) {
+  const run = await lookUpUnopened(config, unfound);
+  const { runId, status, startedAt } = run;
+  if (json) return printJson(context.io.stdout, { runId, agentId: runId, status, startedAt, turns: 0, agents: [] });
+  printLine(context.io.stdout, `${runId} · ${status} · since ${startedAt}\n  ${unopenedWords(run)}`);
 }
 
 interface NodePlace {

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { steer } from '../client.ts';
+import type { Config } from '../config.ts';
 import { MAX_PROMPT_BYTES, workflowId } from '../protocol.ts';
 import { CliError, EXIT } from './cli-error.ts';
-import { lookUpAgent, lookUpRun, readConfig, type CommandContext } from './context.ts';
+import { findRunOrSay, lookUpAgent, readConfig, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
 import { parseText } from './option-values.ts';
 import { openSession, withSession } from './session.ts';
+import { lookUpUnopened } from './unopened.ts';
 
 export function addSteer(program: Command, context: CommandContext): void {
   program
@@ -28,12 +30,18 @@ interface Telling {
 async function tell(context: CommandContext, { name, message, agent }: Telling): Promise<void> {
   assertFits(message);
   const config = readConfig(context);
-  const run = await lookUpRun(config, name);
-  const id = workflowId(run.runId, await lookUpAgent(config, run, agent));
+  const id = await workflowOf(config, name, agent);
   const session = await openSession(context, { config });
   const outcome = await withSession(session, ({ temporal }) => steer(temporal.client, id, message));
   if (!outcome.done) throw new CliError(`${id} ${outcome.reason}.`, EXIT.failed);
   printLine(context.io.stdout, `${id} reads it at its next turn`);
+}
+
+// A run that no worker has taken up yet has no files and no sub-agents; only its whole id finds it.
+async function workflowOf(config: Config, name: string, agent: string | undefined): Promise<string> {
+  const found = await findRunOrSay(config, name);
+  if ('problem' in found) return (await lookUpUnopened(config, { name, problem: found.problem })).runId;
+  return workflowId(found.runId, await lookUpAgent(config, found, agent));
 }
 
 function assertFits(message: string): void {

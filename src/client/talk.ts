@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { WorkflowNotFoundError, WorkflowUpdateFailedError, type Client } from '@temporalio/client';
+import {
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+  type Client,
+} from '@temporalio/client';
 import { TRANSCRIPT_MEMO } from './start-run.ts';
 import { STATUS_QUERY, STEER_UPDATE, type AgentState, type SteeringMessage } from '../protocol.ts';
 
@@ -9,12 +14,27 @@ export type TalkOutcome =
   /** `isUnknown`: the server has no such run, or no longer. */
   | { readonly done: false; readonly reason: string; readonly isUnknown: boolean };
 
-/** Stem of the files of a run that the server knows: a run that no worker has taken up yet has no file. */
+/** A run as the server alone knows it: one that no worker has taken up yet has no file. */
+export interface UnopenedRun {
+  readonly runId: string;
+  readonly stem: string;
+  /** `running` and the server's other words, in lower case. */
+  readonly status: string;
+  readonly startedAt: string;
+}
+
+/** Stem of the files of a run that the server knows. */
 export async function findStem(client: Client, runId: string): Promise<string | undefined> {
+  return (await findUnopened(client, runId))?.stem;
+}
+
+/** Undefined for an id that is no run's. */
+export async function findUnopened(client: Client, runId: string): Promise<UnopenedRun | undefined> {
   try {
-    const { memo } = await client.workflow.getHandle(runId).describe();
+    const { memo, status, startTime } = await client.workflow.getHandle(runId).describe();
     const stem = memo?.[TRANSCRIPT_MEMO];
-    return typeof stem === 'string' ? stem : undefined;
+    if (typeof stem !== 'string') return undefined;
+    return { runId, stem, status: status.name.toLowerCase(), startedAt: startTime.toISOString() };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -37,14 +57,25 @@ export async function requestCancel(client: Client, workflowId: string): Promise
   }
 }
 
+/** Longer than the server takes to give a task of a worker that died to another one. */
+const STEER_WAITS_MS = 20_000;
+
+const NOT_HEARD =
+  'has not taken the message: no worker is at work on it (errand up starts workers). It may still be read when one is; ' +
+  'errand logs shows whether it was';
+
 /** Adds a user message at the agent's next turn; answers why when the agent does not take it. */
 export async function steer(client: Client, workflowId: string, text: string): Promise<TalkOutcome> {
   const message: SteeringMessage = { id: `steer-${randomUUID()}`, text };
   const handle = client.workflow.getHandle(workflowId);
   try {
-    await handle.executeUpdate<string, [SteeringMessage]>(STEER_UPDATE, { args: [message], updateId: message.id });
+    await client.withDeadline(Date.now() + STEER_WAITS_MS, () =>
+      handle.executeUpdate<string, [SteeringMessage]>(STEER_UPDATE, { args: [message], updateId: message.id }),
+    );
     return { done: true };
   } catch (error) {
+    if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)
+      return { done: false, isUnknown: false, reason: NOT_HEARD };
     if (error instanceof WorkflowNotFoundError) return { done: false, isUnknown: false, reason: 'has ended' };
     if (!(error instanceof WorkflowUpdateFailedError)) throw error;
     return { done: false, isUnknown: false, reason: `refused the message: ${error.cause?.message ?? error.message}` };

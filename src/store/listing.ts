@@ -40,7 +40,9 @@ export async function listRuns(
   const { limit = Infinity } = options;
   const runs: RunListing[] = [];
   const problems: ListingProblem[] = [];
-  for await (const { folder, names } of dayFolders(home, (folder, error) => problems.push(problem(folder, error)))) {
+  const days = dayFolders(home, (folder, error) => problems.push(problem(folder, error)));
+  for await (const { folder, names, unopened } of days) {
+    problems.push(...unopened.map((name) => ({ file: `${folder}/${name}`, reason: UNOPENED })));
     for (const some of inGroups(names)) {
       if (runs.length >= limit) return { runs: runs.slice(0, limit), problems };
       for (const found of await Promise.all(some.map((name) => listRun(home, folder, name)))) {
@@ -51,6 +53,10 @@ export async function listRuns(
   }
   return { runs: runs.slice(0, limit), problems };
 }
+
+/** Its folder is made before its start; a transcript that was there was taken away. */
+const UNOPENED =
+  'a run without a transcript: it waits for a worker (errand show with its whole id asks the server), its start failed, or the file was taken away';
 
 /** Every agent of a run, the root first, then by start; meta is made from the transcript where its file is missing. */
 export async function listAgents(
@@ -96,7 +102,7 @@ function byCall(a: AgentMeta, b: AgentMeta): number {
 export async function* dayFolders(
   home: string,
   onProblem: (folder: string, error: unknown) => void,
-): AsyncGenerator<{ folder: string; names: string[] }> {
+): AsyncGenerator<{ folder: string; names: string[]; unopened: string[] }> {
   const root = transcriptsRoot(home);
   const newestIn = async (folder: string, name: RegExp) => {
     const names = await namesIn(join(root, folder)).catch((error: unknown) => {
@@ -112,7 +118,13 @@ export async function* dayFolders(
     for (const month of await newestIn(year, /^\d\d$/)) {
       for (const day of await newestIn(`${year}/${month}`, /^\d\d$/)) {
         const folder = `${year}/${month}/${day}`;
-        yield { folder, names: await newestIn(folder, /\.jsonl$/) };
+        const names = await newestIn(folder, /^(.*\.jsonl|rollout-[^.]*)$/);
+        const isThere = new Set(names);
+        yield {
+          folder,
+          names: names.filter((name) => name.endsWith('.jsonl')),
+          unopened: names.filter((name) => !name.endsWith('.jsonl') && !isThere.has(`${name}.jsonl`)),
+        };
       }
     }
   }

@@ -24,10 +24,21 @@ export function steeringProblem({ isEnding, steering }: Steerable, message: unkn
   if (typeof text !== 'string' || text.trim() === '') return 'steer needs a "text" that is not empty';
   if (bytesOf(text) > MAX_PROMPT_BYTES)
     return `steer takes up to ${MAX_PROMPT_BYTES} bytes; put longer text in a file of the workspace and name it`;
-  const waitingBytes = steering.reduce((sum, waiting) => sum + bytesOf(waiting.text), bytesOf(text));
-  if (waitingBytes > MAX_WAITING_BYTES)
-    return `${steering.length} messages wait for the next turn already; send this one after it`;
+  const waitingBytes = steering.reduce((sum, waiting) => sum + weightOf(waiting), 0);
+  if (waitingBytes + weightOf({ id, text }) > MAX_WAITING_BYTES)
+    return (
+      `${steering.length} messages (${waitingBytes} bytes) wait for the next turn already, and up to ` +
+      `${MAX_WAITING_BYTES} bytes can. This one was not taken: send it after that turn, or put it in a file of the ` +
+      'workspace and name the file in a short message'
+    );
   return undefined;
+}
+
+/** Braces, names and quotes of one in JSON: of very many short messages they are the most. */
+const FRAME_BYTES = 20;
+
+function weightOf({ id, text }: SteeringMessage): number {
+  return bytesOf(id) + bytesOf(text) + FRAME_BYTES;
 }
 
 export function rememberId(ids: readonly string[], id: string): readonly string[] {

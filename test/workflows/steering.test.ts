@@ -25,9 +25,16 @@ describe('a steering message', () => {
   });
 
   it('is refused when those that wait would no longer fit through history', () => {
-    const long = { id: 'a', text: 'x'.repeat(MAX_PROMPT_BYTES) };
+    const long = { id: 'a', text: 'x'.repeat(MAX_PROMPT_BYTES - 100) };
     expect(steeringProblem({ ...running, steering: [long, long, long] }, long)).toBeUndefined();
-    expect(steeringProblem({ ...running, steering: [long, long, long, long] }, message)).toContain('wait');
+    expect(steeringProblem({ ...running, steering: [long, long, long, long] }, long)).toMatch(
+      /^4 messages \(\d+ bytes\) wait for the next turn already, and up to 262144 bytes can\. This one was not taken/,
+    );
+  });
+
+  it('promise 8: counts ids too, so that very many short ones do not make history large', () => {
+    const short = Array.from({ length: 1_200 }, (_, i) => ({ id: `${i}`.padStart(200, 'x'), text: 'y' }));
+    expect(steeringProblem({ ...running, steering: short }, message)).toContain('was not taken');
   });
 
   it('is remembered, the last hundred of them', () => {

@@ -1,0 +1,29 @@
+import { connect, findUnopened, isUnreachable, type UnopenedRun } from '../client.ts';
+import type { Config } from '../config.ts';
+import { CliError } from './cli-error.ts';
+import { runningAddress } from './doctor-home.ts';
+
+/** A run without a file: no worker has taken it up yet, and only its whole id finds it. */
+export interface Unfound {
+  readonly name: string;
+  /** Why the files have none. */
+  readonly problem: string;
+}
+
+/** Asks a server that runs already; starts none, since the name may just be a wrong one. */
+export async function lookUpUnopened(config: Config, { name, problem }: Unfound): Promise<UnopenedRun> {
+  try {
+    const { client, close } = await connect(config.temporal, await runningAddress(config));
+    const found = await findUnopened(client, name).finally(close);
+    if (found) return found;
+  } catch (error) {
+    if (!isUnreachable(error)) throw error;
+  }
+  throw new CliError(problem);
+}
+
+/** What there is to say of it. */
+export function unopenedWords({ status }: UnopenedRun): string {
+  if (status === 'running') return 'no worker has taken it yet; errand up starts workers, errand cancel ends it';
+  return `${status} before a worker had taken it; there is no transcript`;
+}
