@@ -118,7 +118,7 @@ export async function* dayFolders(
     for (const month of await newestIn(year, /^\d\d$/)) {
       for (const day of await newestIn(`${year}/${month}`, /^\d\d$/)) {
         const folder = `${year}/${month}/${day}`;
-        const names = await newestIn(folder, /^(.*\.jsonl|rollout-[^.]*)$/);
+        const names = await newestIn(folder, /\.jsonl$|^rollout-[^.]*$/);
         const isThere = new Set(names);
         yield {
           folder,
