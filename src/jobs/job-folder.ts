@@ -168,15 +168,8 @@ export function claimSupervision(
 
 /** Records an ending; answers the one that stands. */
 export async function recordExit(files: JobFiles, ending: Partial<JobExit>): Promise<JobExit> {
-  const exit = toExit(ending);
-  const isFirst = await createOnce(files.exit, JSON.stringify(exit));
-  return isFirst ? exit : ((await readExit(files)) ?? exit);
-}
-
-/** An ending whole, of what is known of it. */
-export function toExit(ending: Partial<JobExit>): JobExit {
   const now = new Date().toISOString();
-  return {
+  const exit: JobExit = {
     v: STORED_VERSION,
     exitCode: null,
     signal: null,
@@ -190,4 +183,6 @@ export function toExit(ending: Partial<JobExit>): JobExit {
     movedAside: [],
     ...ending,
   };
+  const isFirst = await createOnce(files.exit, JSON.stringify(exit));
+  return isFirst ? exit : ((await readExit(files)) ?? exit);
 }

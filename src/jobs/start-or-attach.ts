@@ -16,7 +16,6 @@ import {
   readSpec,
   readSupervisor,
   recordExit,
-  toExit,
   type JobExit,
   type JobFiles,
   type JobSpec,
@@ -130,19 +129,13 @@ async function waitForExit(files: JobFiles, spec: JobSpec, options: AttachOption
 
 async function lookAtSupervisor(files: JobFiles, spec: JobSpec, starter: Starter): Promise<JobExit | undefined> {
   const supervisor = await readSupervisor(files);
-  if (!supervisor) return existsSync(files.folder) ? starter() : endWithoutFolder(spec);
+  if (!supervisor) return starter();
   if (supervisor.process === null) return recordExit(files, { cancelled: true, notStarted: 'it was called off' });
   if (isAlive(supervisor.process)) {
     if (Date.now() > supervisor.deadlineMs + OVERDUE_MS) process.kill(supervisor.process.pid, 'SIGKILL');
     return undefined;
   }
   return recordInterruption(files, spec);
-}
-
-/** Somebody has taken the journal away: what can be ended is ended, and how far the command came nobody knows. */
-async function endWithoutFolder(spec: JobSpec): Promise<JobExit> {
-  await killUntilGone(() => findMarked(spec.jobId));
-  return toExit({ interrupted: true });
 }
 
 type Starter = () => Promise<JobExit | undefined>;
