@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { crashPoint } from '../crash-points.ts';
 import { ModelError } from '../model/model.ts';
@@ -11,6 +11,7 @@ import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import type { Fence } from './fence.ts';
 import type { Pulse } from './heartbeat.ts';
+import { holdReply, messagesSha256, replyInHand } from './replies-in-hand.ts';
 
 /** What a request is sent under: the life of its activity, and whether it is still this attempt's to send. */
 export interface AttemptGuard {
@@ -36,6 +37,8 @@ export async function attemptOnce(
   { pulse, fence }: AttemptGuard,
 ): Promise<PaidReply> {
   await fence.pass(files, turn);
+  const held = replyInHand(files, turn, request);
+  if (held) return held;
   crashPoint('attempt.before');
   const attempt = await recordAttempt(files, request, turn);
   crashPoint('attempt.after');
@@ -46,7 +49,9 @@ export async function attemptOnce(
       onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),
     });
     const { usage, requestId } = reply;
-    return { reply, usage: toUsage(files, attempt, { settled: true, outcome: 'complete', usage, requestId }) };
+    const paid = { reply, usage: toUsage(files, attempt, { settled: true, outcome: 'complete', usage, requestId }) };
+    holdReply(files, turn, { attempt, paid, toolChoice: request.toolChoice });
+    return paid;
   } catch (error) {
     if (error instanceof ModelError) await settleFailure(deps, files, attempt, error);
     throw error;
@@ -74,7 +79,7 @@ async function recordAttempt(files: AgentFiles, request: ModelRequest, turn: num
       model: request.model,
       maxTokens: request.maxTokens,
       inputTokensMax: Buffer.byteLength(JSON.stringify([request.system, request.tools])) + Buffer.byteLength(body),
-      requestSha256: createHash('sha256').update(body).digest('hex'),
+      requestSha256: messagesSha256(body),
       workflowRunId: info.workflowExecution?.runId ?? '',
       activityAttempt: info.attempt,
       writer,

@@ -15,6 +15,7 @@ import { assertNotEnded } from './ended.ts';
 import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { recordReply } from './record-reply.ts';
+import { forgetReply } from './replies-in-hand.ts';
 import { toReply } from './reply-outcome.ts';
 import { makeRoom } from './room.ts';
 import { sealTurn } from './seal.ts';
@@ -59,6 +60,7 @@ async function askAndRecord(
     await settlePaid(files, paid);
     throw error;
   });
+  forgetReply(files, turn);
   if (record.calls.some(({ task }) => task)) crashPoint('child.before');
   return record;
 }
