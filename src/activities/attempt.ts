@@ -36,14 +36,14 @@ export async function attemptOnce(
   request: ModelRequest,
   { pulse, fence }: AttemptGuard,
 ): Promise<PaidReply> {
-  await fence.pass(files, turn);
+  await fence.passAgain(files, turn);
   const held = replyInHand(files, turn, request);
   if (held) return held;
   crashPoint('attempt.before');
   const attempt = await recordAttempt(files, request, turn);
   crashPoint('attempt.after');
   try {
-    await fence.pass(files, turn).catch((error: unknown) => settleUnsent(files, attempt, error));
+    await fence.passAgain(files, turn).catch((error: unknown) => settleUnsent(files, attempt, error));
     const reply = await deps.model.send(request, {
       signal: pulse.signal,
       onProgress: ({ outputChars, lastText }) => pulse.progress(`${outputChars} characters · ${lastText.slice(-160)}`),

@@ -84,7 +84,7 @@ async function keepReply(
     await settlePaid(files, paid);
     return faster;
   }
-  await guard.fence.pass(files, turn);
+  await guard.fence.passAgain(files, turn);
   return recordReply(deps, files, rendered, turn, paid);
 }
 

@@ -30,6 +30,8 @@ export interface Fence {
    * notes itself as the owner; a reset one begins its branch first, which keeps the turns before this one.
    */
   pass(files: AgentFiles, turn: number, more?: Pick<ForkPoint, 'keepsChildren'>): Promise<void>;
+  /** The same right after the transcript was read or appended to, which has shown what others have written. */
+  passAgain(files: AgentFiles, turn: number): Promise<void>;
   /** The same where nothing in the transcript can tell: only a process that may have slept asks the server. */
   awake(): Promise<void>;
 }
@@ -50,13 +52,15 @@ export function createFence(deps: ActivityDeps, pulse: Pulse): Fence {
   const awake = async () => {
     if (hasSlept() && !(await askServer())) throw attemptStale('this attempt slept, and another one has taken over');
   };
+  const mayPass = (files: AgentFiles, turn: number) => assertMayWrite(files, { turn, hasSlept: hasSlept() }, askServer);
   return {
     pass: async (files, turn, more) => {
       await files.transcript.refresh();
-      const { newOwner } = await assertMayWrite(files, { turn, hasSlept: hasSlept() }, askServer);
+      const { newOwner } = await mayPass(files, turn);
       if (isUnforked(files)) await fork(deps, files, { keptTurn: turn - 1, ...more }, awake);
       if (newOwner) await noteOwner(files, turn);
     },
+    passAgain: async (files, turn) => void (await mayPass(files, turn)),
     awake,
   };
 }
