@@ -102,8 +102,8 @@ const IMPORT_TABLE = {
   },
   server: {
     may: [
-      ...['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'process-identity.ts', 'protocol.ts'],
-      ...['store', 'version.ts'],
+      ...['config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'model-server-id.ts', 'process-identity.ts'],
+      ...['protocol.ts', 'store', 'version.ts'],
     ],
     because: 'server/ starts and stops processes by command line. It loads none of their code.',
   },
@@ -119,7 +119,7 @@ const IMPORT_TABLE = {
     may: [
       ...['agents', 'client', 'client.ts', 'config.ts', 'config-file.ts', 'failures.ts', 'home.ts', 'jobs', 'model'],
       ...['policy', 'process-identity.ts', 'protocol.ts', 'reconcile', 'sandbox', 'server', 'simulator', 'snapshot'],
-      ...['store', 'tools', 'version.ts'],
+      ...['model-server-id.ts', 'store', 'tools', 'version.ts'],
     ],
     because: 'The command line goes through client.ts. It runs no activity and no workflow code itself.',
   },

@@ -7,6 +7,7 @@ import {
   TerminatedFailure,
   TimeoutFailure,
 } from '@temporalio/common';
+import { DEMO_MODEL_SERVER, modelServerWords } from './protocol.ts';
 import type { AgentResult, AgentStatus } from './protocol.ts';
 
 /**
@@ -48,6 +49,8 @@ export const FAILURES = {
   modelBilling: 'Model.Billing',
   modelContextExceeded: 'Model.ContextExceeded',
   modelAborted: 'Model.Aborted',
+  /** The worker asks another model server than the run was started with; nothing was recorded or sent. */
+  modelOtherServer: 'Model.OtherServer',
 } as const;
 
 /**
@@ -137,6 +140,7 @@ const OUTAGES: readonly string[] = [
   FAILURES.modelServer,
   FAILURES.modelCut,
   FAILURES.modelIdle,
+  FAILURES.modelOtherServer,
 ];
 
 export function isOutage(error: unknown): error is ApplicationFailure {
@@ -214,6 +218,17 @@ export function modelFailure(facts: {
     nonRetryable: facts.retryDelayMs === undefined,
     nextRetryDelay: facts.retryDelayMs,
     details: [facts.details],
+  });
+}
+
+/** The run's conversation and the workers' key do not belong together: waited out until workers of its server are there. */
+export function modelOtherServer(run: string, workers: string, nextRetryDelayMs: number): ApplicationFailure {
+  const servers = `this run's model server is ${modelServerWords(run)}, the workers use ${modelServerWords(workers)}`;
+  const next = run === DEMO_MODEL_SERVER ? 'run "errand demo"' : 'run "errand up" from a shell with its settings';
+  return ApplicationFailure.create({
+    type: FAILURES.modelOtherServer,
+    message: `${servers}; ${next}`,
+    nextRetryDelay: nextRetryDelayMs,
   });
 }
 

@@ -105,6 +105,8 @@ export interface AgentInput {
   readonly trace: TraceContext;
   /** Whether this namespace knows errand's search attributes. */
   readonly searchAttributes?: boolean;
+  /** Which model server the run was started with: no other one is asked. Missing: a run of an older build, not checked. */
+  readonly modelServer?: string;
   readonly carried?: CarriedState;
 }
 
@@ -304,6 +306,16 @@ export const NO_USAGE: Usage = {
   requests: 0,
   costUsd: 0,
 };
+
+/** In place of a model server's address: the demo's own simulator, wherever it listens today. */
+export const DEMO_MODEL_SERVER = 'simulator';
+/** The same for workers that were given neither a key nor an address. */
+export const NO_MODEL_SERVER = 'none';
+
+/** A model server's name for people. */
+export function modelServerWords(modelServer: string): string {
+  return modelServer === DEMO_MODEL_SERVER ? "the demo's simulator" : modelServer;
+}
 
 /** Sum; an unknown cost stays unknown. */
 export function addUsage(a: Usage, b: Usage): Usage {

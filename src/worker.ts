@@ -13,6 +13,7 @@ import { loadConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { WORKFLOW_BUGS, workerShutdown } from './failures.ts';
 import { homeId } from './home.ts';
+import { modelServerOf } from './model-server-id.ts';
 import { createModelClientOrExplain } from './model/unusable-client.ts';
 import { defaultCeiling } from './policy/defaults.ts';
 import { taskQueue } from './protocol.ts';
@@ -138,6 +139,7 @@ async function createDeps(
     caps: { total: config.caps.total.value, perTurn: config.caps.perTurn.value },
     ...signals,
     log,
+    modelServer: modelServerOf(process.env),
     model: createModelClientOrExplain({
       apiKey: config.apiKey.value?.reveal(),
       authToken: config.authToken.value?.reveal(),

@@ -17,6 +17,7 @@ import { withHeartbeat } from './heartbeat.ts';
 import { recordReply } from './record-reply.ts';
 import { forgetReply } from './replies-in-hand.ts';
 import { toReply } from './reply-outcome.ts';
+import { assertOwnModelServer } from './own-model-server.ts';
 import { makeRoom } from './room.ts';
 import { sealTurn } from './seal.ts';
 import { unsaidSteering } from './unsaid-steering.ts';
@@ -32,6 +33,7 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
     await assertNotEnded(deps, files);
     const recorded = replyOf(files, input.turn);
     if (recorded) return answer(files, input, recorded);
+    assertOwnModelServer(deps, files);
 
     // Another attempt may still be at this very question, in this process: it is waited for. So it is when the server was
     // set back, or when the machine slept.

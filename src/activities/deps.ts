@@ -13,6 +13,8 @@ export interface ActivityDeps {
   /** Identity of the server, so that a run of another server is never called lost. */
   readonly clusterId: string;
   readonly model: ModelClient;
+  /** Which server `model` asks, as runs name theirs. */
+  readonly modelServer: string;
   /** The worker's own ceiling; every activity narrows the agent's policy by it. */
   readonly ceiling: Policy;
   /** How many agents one run, and one turn of it, may start. */

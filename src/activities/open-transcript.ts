@@ -112,6 +112,7 @@ export async function writeHeader(
     workflowId: workflowId(input.runId, input.agentId),
     workflowRunId: Context.current().info.workflowExecution?.runId ?? '',
     trace: input.trace,
+    ...(input.modelServer !== undefined && { modelServer: input.modelServer }),
   });
   assertSameAgent(input, record as SessionMetaRecord, promptSha256);
 }

@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { hasModelAccess, type Config } from '../config.ts';
+import { DEMO_MODEL_SERVER } from '../protocol.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
 import { toMarker } from '../simulator/index.ts';
 import { CliError } from './cli-error.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
+import { keepModelOfRuns } from './model-of-runs.ts';
 import { ensureModelServer, simulatorEnvironment } from './model-server-process.ts';
 import { run } from './run.ts';
 
@@ -37,6 +39,8 @@ async function demo(context: CommandContext, { slow, json }: DemoOptions): Promi
   const example = join(project, 'examples', 'csv-report');
   if (!existsSync(example))
     throw new CliError(`The example ${example} is missing. Run git checkout examples in ${project}.`);
+  // Before anything is started for it; asked again when the workers are.
+  await keepModelOfRuns(config, DEMO_MODEL_SERVER);
   const { url } = await ensureModelServer(home.value);
   const workspace = await scratchCopy(context, example);
   const say = (line: string) => (json ? warn(context, line) : printLine(context.io.stdout, line));

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config.ts';
 import { homePaths } from '../home.ts';
+import { DEMO_KEY } from '../model-server-id.ts';
 import { isAlive, ownIdentity, signalProcess, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { CliError, EXIT } from './cli-error.ts';
 
@@ -32,18 +33,14 @@ export function runningModelServer(home: string): ModelServer | undefined {
   return known && isAlive(known.process) ? known : undefined;
 }
 
-/**
- * The environment for workers in a shell without key and address, where a demo was run before: its model server, so that
- * the demo's runs go on. Undefined where there was none.
- */
-export async function demoEnvironment(home: string, env: Environment): Promise<Environment | undefined> {
-  if (lastModelServer(home) === undefined) return undefined;
+/** The environment for workers whose model is the home's own simulator, which is started if it does not run. */
+export async function demoEnvironment(home: string, env: Environment): Promise<Environment> {
   return simulatorEnvironment(env, (await ensureModelServer(home)).url);
 }
 
 /** An environment whose model is the simulator. */
 export function simulatorEnvironment(env: Environment, url: string): Environment {
-  const model = { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'errand-demo', ERRAND_MODEL: 'sim-1' };
+  const model = { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: DEMO_KEY, ERRAND_MODEL: 'sim-1' };
   return { ...env, ...model, ANTHROPIC_AUTH_TOKEN: undefined };
 }
 

@@ -2,6 +2,7 @@ import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { assertNewRun, DuplicateRun, newRunId, startRun, type RunSpec, type StartedRun } from '../client.ts';
 import { hasModelAccess, type Config, type Environment } from '../config.ts';
+import { modelServerOf } from '../model-server-id.ts';
 import { MAX_HOPS, rootPolicy } from '../policy/defaults.ts';
 import { SANDBOX_MODES, type Policy, type SandboxMode } from '../policy/policy.ts';
 import { MAX_PROMPT_BYTES } from '../protocol.ts';
@@ -72,7 +73,7 @@ export async function run(
   try {
     const session = await early.unlessStopped(openSession(context, { config, workerEnvironment: environment }));
     return await withSession(session, async () => {
-      const job = { config, options, prompt, workspace, model };
+      const job = { config, options, prompt, workspace, model, modelServer: modelServerOf(environment) };
       const started = await begin(context, session, toSpec(context, job), early);
       announce(context, { config, session, run: started, json: options.json === true });
       if (!options.detach) {
@@ -121,16 +122,18 @@ interface Job {
   readonly prompt: string;
   readonly workspace: string;
   readonly model: string;
+  readonly modelServer: string;
 }
 
 function toSpec(context: CommandContext, job: Job): RunSpec {
-  const { config, options, prompt, workspace, model } = job;
+  const { config, options, prompt, workspace, model, modelServer } = job;
   return {
     home: config.home.value,
     runId: options.id ?? newRunId(prompt),
     prompt,
     workspace,
     model,
+    modelServer,
     policy: toPolicy(job),
     outageMs: config.limits.outageMs.value,
     historyEvents: config.limits.historyEvents.value,

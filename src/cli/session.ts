@@ -1,8 +1,10 @@
 import { connect, isUnreachable, ServerUnreachable, type TemporalClient } from '../client.ts';
 import { ConfigError, hasModelAccess, type Config, type Environment } from '../config.ts';
+import { modelServerOf } from '../model-server-id.ts';
 import { ensureServer, serverStatus } from '../server/index.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { warn, type CommandContext } from './context.ts';
+import { keepModelOfRuns, onlyDemoRunsWait } from './model-of-runs.ts';
 import { demoEnvironment } from './model-server-process.ts';
 
 /** A line to the server of this home, and what is known of it. */
@@ -72,6 +74,8 @@ async function startMissing(context: CommandContext, options: SessionOptions): P
   const { config, workerEnvironment, workers } = options;
   const { server, address, namespace } = config.temporal;
   if (server === 'embedded' && address.value !== undefined) return { address: address.value };
+  if (workerEnvironment !== undefined)
+    for (const line of await keepModelOfRuns(config, modelServerOf(workerEnvironment))) warn(context, line);
   const other = server === 'external' ? { address: address.value ?? '', namespace: namespace.value } : undefined;
   const { address: found, uiUrl } = await ensureServer({
     home: config.home.value,
@@ -84,14 +88,15 @@ async function startMissing(context: CommandContext, options: SessionOptions): P
   return { address: other ? address.value : found, uiUrl };
 }
 
-// Whoever starts workers without a model to ask, in a home that has seen a demo, wants that demo to go on.
+// Without a model to ask, the simulator is for a demo that was cut short, and for nothing else: it would answer any run.
 async function environmentOf({ io }: CommandContext, options: SessionOptions): Promise<Environment> {
   const { config, workerEnvironment } = options;
   const home = config.home.value;
   const given = workerEnvironment ?? io.env;
   if (hasModelAccess(config)) return given;
   const keepsRunning = workerEnvironment === undefined && (await serverStatus({ home })).running;
-  return keepsRunning ? given : ((await demoEnvironment(home, io.env)) ?? given);
+  if (keepsRunning || !(await onlyDemoRunsWait(home))) return given;
+  return demoEnvironment(home, io.env);
 }
 
 class OpenSession implements Session {

@@ -41,7 +41,7 @@ export function waitingWords(pending: readonly Pending[], hasWaitingTask: boolea
   const failing = pending.find(
     (activity) => (activity.attempt ?? 0) > 1 && activity.lastFailure && !isAtWork(activity),
   );
-  if (failing) return `${failureWords(failing)} since ${clock(sinceOf(failing) ?? since)} (attempt ${failing.attempt})`;
+  if (failing) return `${failingWords(failing, clock(sinceOf(failing) ?? since))} (attempt ${failing.attempt})`;
   const isUnclaimed = pending.some(({ state, attempt }) => state === SCHEDULED && (attempt ?? 0) <= 1);
   return isUnclaimed || hasWaitingTask ? `no worker has taken the next step since ${clock(since)}` : undefined;
 }
@@ -71,6 +71,15 @@ function hasWaitingTask({ raw }: Description): boolean {
   return (
     raw.pendingWorkflowTask !== null && raw.pendingWorkflowTask !== undefined && !raw.pendingWorkflowTask.startedTime
   );
+}
+
+/** What is wrong, since when, and where a person has to do something about it, what. */
+function failingWords(failing: Pending, since: string): string {
+  const { lastFailure } = failing;
+  if (lastFailure?.applicationFailureInfo?.type !== FAILURES.modelOtherServer)
+    return `${failureWords(failing)} since ${since}`;
+  const [trouble = '', next = ''] = (lastFailure.message ?? '').split('; ');
+  return `${trouble} since ${since}; ${next}`;
 }
 
 function failureWords({ lastFailure, activityType }: Pending): string {

@@ -26,6 +26,8 @@ export interface RunSpec {
   /** Absolute real path. */
   readonly workspace: string;
   readonly model: string;
+  /** Which server alone is asked for it (`modelServerOf`); missing: whatever the workers use. */
+  readonly modelServer?: string;
   readonly policy: Policy;
   readonly outageMs: number;
   readonly historyEvents?: number;
@@ -140,6 +142,7 @@ function toInput(spec: RunSpec, { stem, objects, searchAttributes }: Prepared): 
     workspace: spec.workspace,
     trace: { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') },
     searchAttributes,
+    ...(spec.modelServer !== undefined && { modelServer: spec.modelServer }),
   };
 }
 

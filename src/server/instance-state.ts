@@ -36,6 +36,8 @@ export interface InstanceState {
   readonly namespace: string;
   readonly ports?: ServerPorts;
   readonly temporal?: ProcessRecord;
+  /** Which model server the workers ask: its address, without key or user. */
+  readonly modelServer?: string;
   readonly workers: readonly WorkerRecord[];
 }
 

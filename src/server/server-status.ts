@@ -30,6 +30,8 @@ export interface InstanceStatus {
   readonly supervisorPid?: number;
   readonly uptimeMs?: number;
   readonly temporal?: ProcessStatus;
+  /** Which model server the workers ask, or asked last. */
+  readonly modelServer?: string;
   readonly workers: readonly WorkerStatus[];
   /** Builds of the workers, normally one. */
   readonly buildIds: readonly string[];
@@ -67,6 +69,7 @@ function instanceStatus(instance: Instance): InstanceStatus | undefined {
     supervisorPid: running ? state.supervisor.pid : undefined,
     uptimeMs: running ? sinceMs(state.startedAt) : undefined,
     temporal: state.temporal && processStatus(state.temporal),
+    modelServer: state.modelServer,
     workers,
     buildIds: [...new Set(workers.map(({ buildId }) => buildId))],
     logs: instance.logs,

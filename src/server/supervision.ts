@@ -1,5 +1,6 @@
 import type { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { modelServerOf } from '../model-server-id.ts';
 import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
 import type { Instance } from './instance.ts';
@@ -186,6 +187,7 @@ export class Supervision {
       namespace: other?.namespace ?? NAMESPACE,
       ports: this.#temporal?.ports,
       temporal: this.#temporal?.record,
+      modelServer: this.#pool.wanted && modelServerOf(this.#pool.wanted.environment),
       workers: this.#pool.records,
     };
   }

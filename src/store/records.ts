@@ -49,6 +49,8 @@ export interface SessionMetaRecord extends RecordBase {
   readonly workflowId: string;
   readonly workflowRunId: string;
   readonly trace: TraceContext;
+  /** Which model server alone is asked; missing in records of older builds. */
+  readonly modelServer?: string;
 }
 
 /** What was recorded of a call when the reply was stored; `input` is in the content block of the same index. */

@@ -75,6 +75,7 @@ export function childInput(parent: AgentInput, ref: AgentRef, call: Call, task: 
     workspace: parent.workspace,
     trace: { traceId: parent.trace.traceId, spanId: task.spanId, parentSpanId: parent.trace.spanId },
     searchAttributes: parent.searchAttributes,
+    ...(parent.modelServer !== undefined && { modelServer: parent.modelServer }),
     // Fresh on purpose, so absent here: history (an own context is the point of delegating), read set (read-before-edit
     // is a safety catch: knowing that a parent read a file is not having seen it), todo list and turn count.
   };

@@ -35,6 +35,11 @@ describe('why an agent waits', () => {
       'disk full (ENOSPC: no space left on device, write)',
       'store not available: disk full since 02:13 (attempt 7)',
     ],
+    [
+      FAILURES.modelOtherServer,
+      "this run's model server is https://host, the workers use none; do this",
+      "this run's model server is https://host, the workers use none since 02:13; do this (attempt 7)",
+    ],
   ])('%s: in words, from when the trouble began', (type, message, words) => {
     expect(waitingWords([failing(type, message, { since: BEGAN.toISOString() })], false, LAST_MOVE)).toBe(words);
   });

@@ -9,6 +9,7 @@ import { connect, newRunId, startRun } from '../../src/client.ts';
 import type { TemporalClient } from '../../src/client.ts';
 import { loadConfig } from '../../src/config.ts';
 import { homeId } from '../../src/home.ts';
+import { modelServerOf } from '../../src/model-server-id.ts';
 import { rootPolicy } from '../../src/policy/defaults.ts';
 import type { RootPolicyOptions } from '../../src/policy/defaults.ts';
 import { taskQueue, workflowId } from '../../src/protocol.ts';
@@ -44,6 +45,8 @@ export interface RunOptions extends Partial<RootPolicyOptions> {
   readonly workspace?: string;
   readonly id?: string;
   readonly outageMs?: number;
+  /** Default: the one of this home's workers; null: none, as an older build starts runs. */
+  readonly modelServer?: string | null;
 }
 
 /**
@@ -99,7 +102,8 @@ export class Harness {
   }
 
   async run(prompt: string, options: RunOptions = {}): Promise<Run> {
-    const { historyEvents, id, outageMs = 3600_000, workspace = this.workspace, ...policy } = options;
+    const { historyEvents, id, outageMs = 3600_000, workspace = this.workspace, ...more } = options;
+    const { modelServer = modelServerOf(this.#environment), ...policy } = more;
     const runId = id ?? newRunId(prompt.replace(/\[\[.*\]\]/g, '').slice(0, 40) || 'test');
     const { stem } = await startRun(this.temporal, {
       home: this.home,
@@ -107,6 +111,7 @@ export class Harness {
       prompt,
       workspace,
       model: 'sim-1',
+      ...(modelServer !== null && { modelServer }),
       policy: rootPolicy({ workspace, models: ['sim-1'], approvals: 'deny', ...policy }),
       outageMs,
       ...(historyEvents !== undefined && { historyEvents }),
