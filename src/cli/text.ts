@@ -35,6 +35,17 @@ export function cutToWidth(text: string, columns: number): string {
   return `${kept}…`;
 }
 
+/** In lines of at most so many columns, broken between words; a longer word is cut. */
+export function wrapToWidth(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && displayWidth(longer) > columns) lines.push(word);
+    else lines[Math.max(0, lines.length - 1)] = longer;
+  }
+  return lines.map((line) => cutToWidth(line, columns));
+}
+
 const ESCAPE_SEQUENCES =
   /\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)|[PX^_][^\u001B]*\u001B\\|[ -/]*[0-~])/g;
 const CONTROLS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g;

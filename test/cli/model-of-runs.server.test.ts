@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,16 +48,31 @@ function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<
   });
 }
 
+async function start(id: string, lastWords: string, more: NodeJS.ProcessEnv = {}): Promise<void> {
+  const prompt = toScriptPrompt([UNTIL_TOLD, { text: lastWords }], id);
+  const started = await errand(['run', '--detach', '--id', id, prompt], more);
+  expect(started, started.err).toMatchObject({ code: 0 });
+  await waitFor('the run to be in its first call', () => processesIn(workspace, 'until [ -e go').length > 0, 60_000);
+}
+
 // One story in one home: each step finds what the one before has left.
-describe('a run under way, in a home that has seen a demo', () => {
-  beforeAll(async () => {
+describe("a demo's run that a restart found under way", () => {
+  it('goes on with the simulator, also from a shell without a key', async () => {
     const demo = await errand(['demo'], KEYLESS);
     expect(demo, demo.err).toMatchObject({ code: 0 });
-    const prompt = toScriptPrompt([UNTIL_TOLD, { text: 'the real thing' }], 'real job');
-    const started = await errand(['run', '--detach', '--id', 'real', prompt]);
-    expect(started, started.err).toMatchObject({ code: 0 });
-    await waitFor('the run to be in its first call', () => processesIn(workspace, 'until [ -e go').length > 0, 60_000);
+    const state = await readFile(join(folder, 'home/server/model-server.json'), 'utf8');
+    const url = `http://127.0.0.1:${(JSON.parse(state) as { port: number }).port}`;
+    await start('demos', 'demo over', { ANTHROPIC_API_KEY: 'errand-demo', ANTHROPIC_BASE_URL: url });
+    expect((await errand(['down', '--keep-jobs'])).code).toBe(0);
+    await writeFile(join(workspace, 'go'), '');
+    const { out } = await errand(['watch', 'demos'], KEYLESS);
+    expect(out).toMatch(/demo over[^]*completed/);
+    await rm(join(workspace, 'go'));
   }, 180_000);
+});
+
+describe('a run under way, in a home that has seen a demo', () => {
+  beforeAll(() => start('real', 'the real thing'), 120_000);
 
   it.each([
     ['demo', ['demo'], KEYLESS, "the demo's simulator"],

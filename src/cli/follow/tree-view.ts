@@ -2,7 +2,7 @@ import { colors as pc } from '../colors.ts';
 import type { AgentStatus, Todo } from '../../protocol.ts';
 import { formatDuration, formatTodos, formatTokens, totalTokens } from '../format.ts';
 import type { OutputStream } from '../io.ts';
-import { cutToWidth, oneLine } from '../text.ts';
+import { cutToWidth, oneLine, wrapToWidth } from '../text.ts';
 import { retryWords, type AgentEvent, type FollowEvent } from './events.ts';
 import type { FollowView } from './view.ts';
 
@@ -51,8 +51,10 @@ export class LiveTree {
   lines(columns: number, maxLines: number, nowMs: number): readonly string[] {
     const roots = [...this.#agents.values()].filter(({ parentAgentId }) => !this.#agents.has(parentAgentId ?? ''));
     const all = roots.flatMap((agent) => this.#branch(agent, ''));
-    const tail = this.#waiting === '' ? [] : [pc.yellow(cutToWidth(oneLine(this.#waiting, 300), columns - 1))];
-    const shown = fit(all, maxLines - tail.length - 1);
+    // Not cut: its end may say what to do.
+    const waiting = this.#waiting === '' ? [] : wrapToWidth(oneLine(this.#waiting, 300), columns - 1);
+    const tail = waiting.map((line) => pc.yellow(line));
+    const shown = fit(all, Math.max(1, maxLines - tail.length - 1));
     const hidden = all.length - shown.length;
     const more = hidden > 0 ? [pc.dim(`… ${hidden} more lines; errand show has them all`)] : [];
     return [...shown.map(({ agent, indent }) => agentLine(agent, { indent, columns, nowMs })), ...more, ...tail];

@@ -238,6 +238,15 @@ describe('the live tree', () => {
     for (const line of lines) expect(displayWidth(line.replace(/\u001B\[\d+m/g, ''))).toBeLessThanOrEqual(60);
   });
 
+  it('breaks the line that says for what a run waits, so that its end is read in a narrow terminal too', () => {
+    const tree = new LiveTree();
+    const text = 'waiting: the model server is another one, so run "errand up" from a shell with its settings';
+    tree.take({ type: 'waiting', text });
+    const lines = tree.lines(40, 20, Date.now()).map((line) => line.replace(/\u001B\[\d+m/g, ''));
+    expect(lines.join(' ')).toBe(text);
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(39);
+  });
+
   it('shows those at work when there are more agents than lines', () => {
     const tree = new LiveTree();
     const at = '2026-11-30T12:00:00.000Z';
