@@ -53,6 +53,8 @@ export interface Config {
   readonly project: string;
   readonly home: Setting<string>;
   readonly configFile: string;
+  /** Whether something could not be read and defaults stand in for it; only where the caller allowed that. */
+  readonly isDamaged: boolean;
   readonly model: Setting<string | undefined>;
   readonly apiKey: Setting<Secret | undefined>;
   readonly authToken: Setting<Secret | undefined>;
@@ -85,6 +87,8 @@ export interface LoadConfigOptions {
   readonly env: Environment;
   /** What a relative ERRAND_HOME starts from. Default: the current folder. */
   readonly cwd?: string;
+  /** For who only looks or stops: hears what cannot be read, and defaults stand in for it. Missing: it is thrown. */
+  readonly onProblem?: (problem: ConfigError) => void;
 }
 
 const DEFAULT_LIMITS = { outageMs: 24 * 3600_000, idleTimeoutMs: 300_000, reconcileMs: 60_000, commandProcesses: 2048 };
@@ -95,27 +99,78 @@ const FREE = { price: { input: 0, output: 0 } };
 const SIMULATED_MODELS = { 'sim-1': FREE, 'sim-small': FREE };
 
 /** The one reader of the environment and of `config.yaml`. Throws ConfigError. */
-export function loadConfig({ env, cwd = process.cwd() }: LoadConfigOptions): Config {
+export function loadConfig({ env, cwd = process.cwd(), onProblem }: LoadConfigOptions): Config {
   const project = dirname(dirname(fileURLToPath(import.meta.url)));
   const home = homeSetting(env, cwd);
   assertUsable(home);
   const { configFile } = homePaths(home.value);
-  const file = readConfigFile(configFile);
+  const reader = new SettingReader(onProblem);
+  const file = reader.read(() => readConfigFile(configFile), {});
+  const baseUrl = reader.read(() => urlVariable(env, 'ANTHROPIC_BASE_URL'), { value: undefined, source: 'default' });
+  const temporal = reader.later(() => temporalSettings(env));
+  const tools = reader.read(() => toolSettings(env, project), NO_TOOLS);
   return {
     project,
     home,
     configFile,
+    isDamaged: reader.isDamaged,
     model: variable(env, 'ERRAND_MODEL') ?? fromFile(file.model, undefined),
     apiKey: secretVariable(env, 'ANTHROPIC_API_KEY'),
     authToken: secretVariable(env, 'ANTHROPIC_AUTH_TOKEN'),
-    baseUrl: urlVariable(env, 'ANTHROPIC_BASE_URL'),
-    temporal: temporalSettings(env),
+    baseUrl,
+    // No default stands in for a server: a command would speak to another one than the run's.
+    get temporal() {
+      return temporal();
+    },
     ceiling: ceilingSetting(file),
     limits: limitSettings(file),
     caps: capSettings(file),
     models: { value: { ...SIMULATED_MODELS, ...file.models }, source: file.models ? 'config.yaml' : 'default' },
-    tools: toolSettings(env, project),
+    tools,
   };
+}
+
+const NO_TOOLS: Config['tools'] = {
+  temporal: { value: { path: undefined }, source: 'default' },
+  bwrap: { value: { path: undefined }, source: 'default' },
+};
+
+/** Reads settings one by one; a ConfigError is thrown, or handed on where somebody hears it. */
+class SettingReader {
+  readonly #onProblem: LoadConfigOptions['onProblem'];
+  isDamaged = false;
+
+  constructor(onProblem: LoadConfigOptions['onProblem']) {
+    this.#onProblem = onProblem;
+  }
+
+  read<Value>(look: () => Value, fallback: Value): Value {
+    try {
+      return look();
+    } catch (error) {
+      this.#tell(error);
+      return fallback;
+    }
+  }
+
+  /** The same without a fallback: what could not be read is thrown when it is asked for. */
+  later<Value>(look: () => Value): () => Value {
+    try {
+      const value = look();
+      return () => value;
+    } catch (error) {
+      this.#tell(error);
+      return () => {
+        throw error;
+      };
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (!(error instanceof ConfigError) || this.#onProblem === undefined) throw error;
+    this.isDamaged = true;
+    this.#onProblem(error);
+  }
 }
 
 /** Whether a model server can be asked at all: a key, a token, or an address that may need neither. */

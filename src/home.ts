@@ -1,5 +1,15 @@
 import { randomInt } from 'node:crypto';
-import { accessSync, constants, linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Where everything below ERRAND_HOME is. */
@@ -27,6 +37,38 @@ export function homePaths(home: string): HomePaths {
     snapshots: join(home, 'snapshots'),
     server: join(home, 'server'),
   };
+}
+
+/** Which folder a home is. A copy is another folder; a moved one is the same at another path, a symlink changes nothing. */
+export interface HomePlace {
+  readonly device: string;
+  readonly inode: string;
+  /** Its real path. */
+  readonly path: string;
+}
+
+/** Where a home is now; undefined if it is not there. */
+export function placeOf(home: string): HomePlace | undefined {
+  try {
+    const path = realpathSync(home);
+    const { dev, ino } = statSync(path, { bigint: true });
+    return { device: String(dev), inode: String(ino), path };
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+/** Whether both are one folder, wherever it is. */
+export function isSameFolder(one: HomePlace | undefined, other: HomePlace | undefined): boolean {
+  return one?.inode === other?.inode && one?.device === other?.device;
+}
+
+/** Reads a place out of parsed JSON; undefined if it is none, as in the files of an earlier errand. */
+export function toHomePlace(value: unknown): HomePlace | undefined {
+  const { device, inode, path } = (value ?? {}) as Record<string, unknown>;
+  const isComplete = typeof device === 'string' && typeof inode === 'string' && typeof path === 'string';
+  return isComplete ? { device, inode, path } : undefined;
 }
 
 /** How this version lays a home out. */

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { workflowId } from '../protocol.ts';
 import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
-import { findRunOrSay, lookUpAgent, readConfig, type CommandContext } from './context.ts';
+import { findRunOrSay, lookUpAgent, readConfigToLook, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
 import { openSession, withSession } from './session.ts';
 
@@ -18,7 +18,7 @@ export function addCancel(program: Command, context: CommandContext): void {
 }
 
 async function cancel(context: CommandContext, name: string, agent: string | undefined): Promise<void> {
-  const config = readConfig(context);
+  const config = readConfigToLook(context);
   const found = await findRunOrSay(config, name);
   if ('problem' in found) return cancelUnopened(context, config, { name, problem: found.problem });
   const { runId, transcript } = found;

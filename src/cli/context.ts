@@ -1,8 +1,9 @@
-import { loadConfig, type Config } from '../config.ts';
+import { loadConfig, type Config, type ConfigError } from '../config.ts';
+import { homeTrouble, troubleWords } from '../server/index.ts';
 import { findRun, RunLookupError, type FoundRun } from '../store/find-run.ts';
 import { listAgents } from '../store/listing.ts';
 import { CliError } from './cli-error.ts';
-import { printLine, type CliIo } from './io.ts';
+import { printLine, printProblem, type CliIo } from './io.ts';
 
 /** What every command gets: its process and how to say how it went. */
 export interface CommandContext {
@@ -13,6 +14,25 @@ export interface CommandContext {
 
 export function readConfig({ io }: CommandContext): Config {
   return loadConfig({ env: io.env, cwd: io.cwd });
+}
+
+/**
+ * For commands that only look or stop: a setting that cannot be used must not take the stop button away. It is warned of,
+ * with the words that any other command refuses it with, and defaults stand in for it.
+ */
+export function readConfigToLook({ io }: CommandContext): Config {
+  const problems: ConfigError[] = [];
+  const config = loadConfig({ env: io.env, cwd: io.cwd, onProblem: (problem) => problems.push(problem) });
+  for (const { message } of problems) printProblem(io.stderr, message);
+  if (problems.length > 0)
+    printProblem(io.stderr, 'Going on with defaults instead. Until this is mended nothing can be started.');
+  return config;
+}
+
+/** Says on standard error when what runs is not this home's, or looks for it where it no longer is. */
+export function warnOfTrouble(context: CommandContext, home: string): void {
+  const trouble = homeTrouble(home);
+  if (trouble) warn(context, troubleWords(home, trouble));
 }
 
 /** For what a person should know and no program should read. */

@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import { hasModelAccess, type Config } from '../config.ts';
 import { DEMO_MODEL_SERVER } from '../protocol.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
+import { assertOwnHome } from '../server/index.ts';
 import { toMarker } from '../simulator/index.ts';
 import { CliError } from './cli-error.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
@@ -39,6 +40,7 @@ async function demo(context: CommandContext, { slow, json }: DemoOptions): Promi
   const example = join(project, 'examples', 'csv-report');
   if (!existsSync(example))
     throw new CliError(`The example ${example} is missing. Run git checkout examples in ${project}.`);
+  assertOwnHome(home.value);
   // Before anything is started for it; asked again when the workers are.
   await keepModelOfRuns(config, DEMO_MODEL_SERVER);
   const { url } = await ensureModelServer(home.value);

@@ -7,10 +7,10 @@ import { connect } from '../client.ts';
 import { hasModelAccess, type Config, type Setting } from '../config.ts';
 import { homeWriteProblem } from '../home.ts';
 import { probeSandbox } from '../sandbox/probe.ts';
-import { databaseProblem, serverStatus, type InstanceStatus } from '../server/index.ts';
+import { assertOwnHome, databaseProblem, serverStatus, troubleWords, type InstanceStatus } from '../server/index.ts';
 import { homeLines, lookAtHome } from './doctor-home.ts';
 import { EXIT } from './cli-error.ts';
-import { readConfig, type CommandContext } from './context.ts';
+import { readConfigToLook, type CommandContext } from './context.ts';
 import { formatTable } from './format.ts';
 import { printJson, printLine } from './io.ts';
 
@@ -44,7 +44,9 @@ interface DoctorOptions {
 
 async function doctor(context: CommandContext, { clean, json }: DoctorOptions): Promise<void> {
   const { io } = context;
-  const config = readConfig(context);
+  const config = readConfigToLook(context);
+  // Its leftovers may be what the original's server works on.
+  if (clean) assertOwnHome(config.home.value);
   const settings = shownSettings(config);
   const checks = await lookAround(context, config);
   const found = await lookAtHome(config, clean === true);
@@ -65,6 +67,7 @@ async function lookAround(context: CommandContext, config: Config): Promise<read
   const found = (await Promise.all<Check | readonly Check[]>(looked)).flat();
   return [
     nodeCheck(),
+    ...configChecks(config),
     ...homeChecks(config),
     temporalCheck(config),
     ...databaseChecks(config),
@@ -100,8 +103,19 @@ function shownSettings(config: Config): readonly ShownSetting[] {
 }
 
 function settingLines(settings: readonly ShownSetting[]): readonly string[] {
-  const show = (value: unknown) => (typeof value === 'string' ? value : value === null ? '-' : JSON.stringify(value));
-  return formatTable(settings.map(({ name, value, source }) => [name, show(value), `(${source})`])).split('\n');
+  return formatTable(settings.map(({ name, value, source }) => [name, toWords(value), `(${source})`])).split('\n');
+}
+
+/** A value as a person reads it: `a, b` for a list, `name value` pairs for an object, one in the other in brackets. */
+function toWords(value: unknown, depth = 0): string {
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value !== 'object') return String(value);
+  const parts = Array.isArray(value)
+    ? value.map((one) => toWords(one, depth + 1))
+    : Object.entries(value).map(([name, one]) => `${name} ${toWords(one, depth + 1)}`);
+  const text = parts.length === 0 ? '-' : parts.join(', ');
+  return depth > 0 && parts.length > 1 ? `(${text})` : text;
 }
 
 const MARKS = { ok: 'ok     ', note: 'note   ', problem: 'PROBLEM' } as const;
@@ -139,6 +153,12 @@ function temporalCheck({ tools, temporal }: Config): Check {
     text: problem ?? 'not found',
     fix: 'Run node scripts/setup.mjs, or set ERRAND_TEMPORAL_CLI.',
   };
+}
+
+function configChecks({ isDamaged, configFile }: Config): readonly Check[] {
+  if (!isDamaged) return [];
+  const text = 'not all settings can be read; standard error says which';
+  return [{ name: 'Settings', state: 'problem', text, fix: `Mend ${configFile}, or the variable that was named.` }];
 }
 
 function homeChecks({ home }: Config): readonly Check[] {
@@ -180,9 +200,15 @@ const LOW_DISK_BYTES = 2 * 1024 ** 3;
 async function diskCheck({ home }: Config): Promise<Check> {
   const { bavail, bsize } = await spaceAt(home.value);
   const free = bavail * bsize;
-  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${home.value}`;
+  const text = `${formatBytes(free)} free at ${home.value}`;
+  // Room would be of no use there, and that it is read-only is told for itself.
+  if (homeWriteProblem(home.value) !== undefined) return { name: 'Disk', state: 'note', text };
   if (free >= LOW_DISK_BYTES) return { name: 'Disk', state: 'ok', text };
   return { name: 'Disk', state: 'problem', text, fix: 'Make room: a full disk makes every run wait.' };
+}
+
+function formatBytes(bytes: number): string {
+  return bytes < 1024 ** 3 ? `${(bytes / 1024 ** 2).toFixed(1)} MiB` : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 }
 
 async function spaceAt(path: string): Promise<{ bavail: number; bsize: number }> {
@@ -199,7 +225,8 @@ function serverChecks(config: Config): readonly Promise<readonly Check[]>[] {
 }
 
 async function embeddedChecks(config: Config): Promise<readonly Check[]> {
-  const { instances } = await serverStatus({ home: config.home.value });
+  const { instances, trouble } = await serverStatus({ home: config.home.value });
+  if (trouble) return [{ name: 'Server', state: 'problem', text: troubleWords(config.home.value, trouble) }];
   const running = instances.filter((instance) => instance.running);
   if (running.length === 0)
     return [{ name: 'Server', state: 'note', text: 'nothing runs; any command that needs it starts it' }];

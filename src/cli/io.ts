@@ -35,6 +35,11 @@ export function printLine(stream: OutputStream, line: string): void {
   stream.write(`${line}\n`);
 }
 
+/** A problem, with the program's name before each line of it: several are told at once. */
+export function printProblem(stream: OutputStream, message: string): void {
+  for (const line of message.split('\n')) printLine(stream, `errand: ${line}`);
+}
+
 export function printJson(stream: OutputStream, value: unknown): void {
   stream.write(`${JSON.stringify(value)}\n`);
 }

@@ -3,7 +3,7 @@ import { colors as pc } from './colors.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { readTranscript } from '../store/read.ts';
 import type { ContentBlock, TranscriptRecord } from '../store/records.ts';
-import { findRunOrSay, lookUpAgent, readConfig, warn, type CommandContext } from './context.ts';
+import { findRunOrSay, lookUpAgent, readConfigToLook, warn, warnOfTrouble, type CommandContext } from './context.ts';
 import { resultText } from './follow/events.ts';
 import { formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
@@ -26,7 +26,8 @@ interface LogsOptions {
 }
 
 async function logs(context: CommandContext, name: string, options: LogsOptions): Promise<void> {
-  const config = readConfig(context);
+  const config = readConfigToLook(context);
+  warnOfTrouble(context, config.home.value);
   const run = await findRunOrSay(config, name);
   if ('problem' in run) {
     const unopened = await lookUpUnopened(config, { name, problem: run.problem });

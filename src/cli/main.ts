@@ -9,7 +9,7 @@ import { CliError, EXIT } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
-import { printLine, processIo, type CliIo, type OutputStream } from './io.ts';
+import { printLine, printProblem, processIo, type CliIo, type OutputStream } from './io.ts';
 import { addLogs } from './logs.ts';
 import { addModelServer } from './model-server.ts';
 import { addPs } from './ps.ts';
@@ -67,7 +67,7 @@ function createProgram(context: CommandContext): Command {
 function explain(io: CliIo, error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.completed : EXIT.usage;
   if (error instanceof CliError) return say(io, error.message, error.exitCode);
-  if (error instanceof ConfigError) return say(io, error.message, EXIT.usage);
+  if (error instanceof ConfigError) return sayEach(io, error.message);
   if (isUnreachable(error)) return say(io, error instanceof Error ? error.message : String(error), EXIT.unreachable);
   const trouble = machineTrouble(error);
   if (trouble !== undefined) return say(io, trouble, EXIT.failed);
@@ -93,6 +93,11 @@ function machineTrouble(error: unknown): string | undefined {
 function say(io: CliIo, message: string, code: number): number {
   printLine(io.stderr, `errand: ${message}`);
   return code;
+}
+
+function sayEach(io: CliIo, message: string): number {
+  printProblem(io.stderr, message);
+  return EXIT.usage;
 }
 
 function stackOf(error: unknown): string {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config.ts';
-import { homePaths } from '../home.ts';
+import { homePaths, isSameFolder, placeOf, toHomePlace } from '../home.ts';
 import { DEMO_KEY } from '../model-server-id.ts';
 import { isAlive, ownIdentity, signalProcess, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { CliError, EXIT } from './cli-error.ts';
@@ -14,23 +14,26 @@ export interface ModelServer {
   readonly process: ProcessIdentity;
   readonly port: number;
   readonly url: string;
+  /** Its file came here with a copy of another home. */
+  readonly isOfAnotherHome: boolean;
 }
 
 const START_TIMEOUT_MS = 15_000;
 const STOP_TIMEOUT_MS = 5000;
 const POLL_MS = 50;
 
-/** Writes down where this process's model server listens. */
+/** Writes down where this process's model server listens, and for which home: the file may be copied with it. */
 export function writeModelServer(file: string, port: number): void {
   const draft = `${file}.${process.pid}`;
-  writeFileSync(draft, JSON.stringify({ process: ownIdentity(), port }), { mode: 0o600 });
+  const home = placeOf(dirname(dirname(file)));
+  writeFileSync(draft, JSON.stringify({ process: ownIdentity(), port, home }), { mode: 0o600 });
   renameSync(draft, file);
 }
 
 /** The home's model server, if it runs. */
 export function runningModelServer(home: string): ModelServer | undefined {
   const known = lastModelServer(home);
-  return known && isAlive(known.process) ? known : undefined;
+  return known && !known.isOfAnotherHome && isAlive(known.process) ? known : undefined;
 }
 
 /** The environment for workers whose model is the home's own simulator, which is started if it does not run. */
@@ -97,10 +100,13 @@ async function startModelServer(home: string, port: number): Promise<ModelServer
 
 function lastModelServer(home: string): ModelServer | undefined {
   try {
-    const state = JSON.parse(readFileSync(stateFile(home), 'utf8')) as { process?: unknown; port?: unknown };
-    const identity = toProcessIdentity(state.process);
-    if (identity === undefined || typeof state.port !== 'number') return undefined;
-    return { process: identity, port: state.port, url: `http://127.0.0.1:${state.port}` };
+    const state = JSON.parse(readFileSync(stateFile(home), 'utf8')) as Record<string, unknown>;
+    const identity = toProcessIdentity(state['process']);
+    const place = toHomePlace(state['home']);
+    if (identity === undefined || typeof state['port'] !== 'number') return undefined;
+    const port = state['port'];
+    const isOfAnotherHome = place !== undefined && !isSameFolder(place, placeOf(home));
+    return { process: identity, port, url: `http://127.0.0.1:${port}`, isOfAnotherHome };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;

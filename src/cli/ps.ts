@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { listRuns, type RunListing } from '../store/listing.ts';
-import { readConfig, warn, type CommandContext } from './context.ts';
+import { readConfigToLook, warn, warnOfTrouble, type CommandContext } from './context.ts';
 import { formatDuration, formatTable, formatTokens, totalTokens } from './format.ts';
 import { printJson, printLine } from './io.ts';
 import { liveMeta } from './live-meta.ts';
@@ -23,7 +23,8 @@ interface PsOptions {
 
 async function ps(context: CommandContext, { limit, json }: PsOptions): Promise<void> {
   const { stdout } = context.io;
-  const home = readConfig(context).home.value;
+  const home = readConfigToLook(context).home.value;
+  warnOfTrouble(context, home);
   const { runs: listed, problems } = await listRuns(home, { limit });
   for (const { file, reason } of problems) warn(context, `${file}: ${reason}`);
   const runs: RunListing[] = [];

@@ -1,7 +1,7 @@
 import { connect, isUnreachable, ServerUnreachable, type TemporalClient } from '../client.ts';
 import { ConfigError, hasModelAccess, type Config, type Environment } from '../config.ts';
 import { modelServerOf } from '../model-server-id.ts';
-import { ensureServer, serverStatus } from '../server/index.ts';
+import { assertOwnHome, ensureServer, serverStatus } from '../server/index.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { warn, type CommandContext } from './context.ts';
 import { keepModelOfRuns, onlyDemoRunsWait } from './model-of-runs.ts';
@@ -72,6 +72,8 @@ export interface Up {
 // A process that a supervisor or a container told where the server is starts nothing of its own.
 async function startMissing(context: CommandContext, options: SessionOptions): Promise<Up> {
   const { config, workerEnvironment, workers } = options;
+  assertOwnHome(config.home.value);
+  if (config.isDamaged) return { address: await runningAddress(config) };
   const { server, address, namespace } = config.temporal;
   if (server === 'embedded' && address.value !== undefined) return { address: address.value };
   if (workerEnvironment !== undefined)
@@ -86,6 +88,15 @@ async function startMissing(context: CommandContext, options: SessionOptions): P
     keepEnvironment: workerEnvironment === undefined,
   });
   return { address: other ? address.value : found, uiUrl };
+}
+
+// Started with settings that cannot be read, workers would not come up, and whoever waits for them could stop nothing.
+async function runningAddress({ home, temporal, configFile }: Config): Promise<string | undefined> {
+  if (temporal.server === 'external') return temporal.address.value;
+  const { instances } = await serverStatus({ home: home.value });
+  const found = instances.find(({ embedded, running }) => embedded && running)?.address ?? temporal.address.value;
+  if (found !== undefined) return found;
+  throw new ConfigError(`Nothing runs, and nothing can be started until ${configFile} is mended.`);
 }
 
 // Without a model to ask, the simulator is for a demo that was cut short, and for nothing else: it would answer any run.

@@ -8,7 +8,7 @@ import type { AgentMeta } from '../store/records.ts';
 import { loadSubtreeUsage } from '../store/subtree-usage.ts';
 import type { Config } from '../config.ts';
 import type { Todo } from '../protocol.ts';
-import { findRunOrSay, readConfig, warn, type CommandContext } from './context.ts';
+import { findRunOrSay, readConfigToLook, warn, warnOfTrouble, type CommandContext } from './context.ts';
 import { EventReader, type AgentEvent } from './follow/events.ts';
 import { formatDuration, formatTodos, formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
@@ -33,9 +33,10 @@ interface ShowOptions {
 }
 
 async function show(context: CommandContext, name: string, options: ShowOptions): Promise<void> {
-  const config = readConfig(context);
+  const config = readConfigToLook(context);
   const { stdout } = context.io;
   const home = config.home.value;
+  warnOfTrouble(context, home);
   const run = await findRunOrSay(config, name);
   if ('problem' in run) return showUnopened(context, config, { name, problem: run.problem }, options);
   if (options.diff) return printRunDiff(context, { home, run, maxLines: Infinity });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { serverStatus, type InstanceStatus, type ProcessStatus } from '../server/index.ts';
-import { readConfig, type CommandContext } from './context.ts';
+import { serverStatus, troubleWords, type InstanceStatus, type ProcessStatus } from '../server/index.ts';
+import { readConfigToLook, type CommandContext } from './context.ts';
 import { formatDuration } from './format.ts';
 import { printJson, printLine } from './io.ts';
 
@@ -13,9 +13,11 @@ export function addStatus(program: Command, context: CommandContext): void {
 }
 
 async function status(context: CommandContext, json: boolean): Promise<void> {
-  const found = await serverStatus({ home: readConfig(context).home.value });
+  const home = readConfigToLook(context).home.value;
+  const found = await serverStatus({ home });
   if (json) return printJson(context.io.stdout, found);
-  if (found.instances.length === 0)
+  if (found.trouble) printLine(context.io.stdout, troubleWords(home, found.trouble));
+  else if (found.instances.length === 0)
     return printLine(context.io.stdout, 'Nothing runs. errand up starts server and workers.');
   for (const instance of found.instances)
     for (const line of instanceLines(instance)) printLine(context.io.stdout, line);

@@ -1,11 +1,11 @@
 import { serverStatus } from '../server/index.ts';
-import { readConfig, type CommandContext } from './context.ts';
+import { readConfigToLook, type CommandContext } from './context.ts';
 import { runningModelServer } from './model-server-process.ts';
 import { instanceLines } from './status.ts';
 
 /** What goes on when this command has ended, and how to stop it. */
 export async function stillRunning(context: CommandContext): Promise<readonly string[]> {
-  const home = readConfig(context).home.value;
+  const home = readConfigToLook(context).home.value;
   const { instances } = await serverStatus({ home });
   const model = runningModelServer(home);
   const lines = [

@@ -4,7 +4,7 @@ import { hasModelAccess } from '../config.ts';
 import { homePaths } from '../home.ts';
 import { stopServer } from '../server/index.ts';
 import { listRuns } from '../store/listing.ts';
-import { readConfig, warn, type CommandContext } from './context.ts';
+import { readConfig, readConfigToLook, warn, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
 import { stopModelServer } from './model-server-process.ts';
 import { parseWhole } from './option-values.ts';
@@ -37,7 +37,7 @@ async function up(context: CommandContext, workers: number | undefined): Promise
 }
 
 async function down(context: CommandContext, keepJobs: boolean): Promise<void> {
-  const home = readConfig(context).home.value;
+  const home = readConfigToLook(context).home.value;
   // Workers first: they would start the jobs of a retry again.
   await stopServer({ home, log: (line) => warn(context, line) });
   if (await stopModelServer(home)) warn(context, 'stopped the model simulator');

@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { rootTranscriptFile } from '../store/layout.ts';
 import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
-import { findRunOrSay, readConfig, type CommandContext } from './context.ts';
+import { findRunOrSay, readConfigToLook, type CommandContext } from './context.ts';
 import { announce, followToTheEnd, reportEnded } from './follow/follow-command.ts';
 import { openSession, withSession } from './session.ts';
 
@@ -18,7 +18,7 @@ export function addWatch(program: Command, context: CommandContext): void {
 }
 
 async function watch(context: CommandContext, name: string, json: boolean): Promise<void> {
-  const config = readConfig(context);
+  const config = readConfigToLook(context);
   const home = config.home.value;
   const found = await findRunOrSay(config, name);
   if ('problem' in found) return watchUnopened(context, { config, name, json, problem: found.problem });

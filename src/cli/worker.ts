@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { serverStatus } from '../server/index.ts';
+import { assertOwnHome, serverStatus } from '../server/index.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { readConfig, type CommandContext } from './context.ts';
 
@@ -16,6 +16,7 @@ export function addWorker(program: Command, context: CommandContext): void {
 
 async function worker(context: CommandContext): Promise<void> {
   const { home, project, temporal } = readConfig(context);
+  assertOwnHome(home.value);
   const script = join(project, 'dist', 'worker.js');
   if (!existsSync(script))
     throw new CliError(`${script} is missing: errand is not built. Run "npm run build" in ${project}.`);

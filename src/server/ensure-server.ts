@@ -15,6 +15,7 @@ import { stopInstance } from './stop-server.ts';
 import { EXIT_ALREADY_RUNNING, toArgument, type SupervisorOptions } from './supervisor-options.ts';
 import { temporalVersion } from './temporal-command.ts';
 import type { Environment } from './worker-environment.ts';
+import { assertOwnHome } from './whose-home.ts';
 
 export interface EnsureServerOptions {
   readonly home: string;
@@ -75,6 +76,7 @@ async function tryOnce(
   instance: Instance,
   deadline: number,
 ): Promise<ServerInfo | undefined> {
+  assertOwnHome(instance.home);
   const state = readLiveState(instance);
   // It may have taken the lock and not yet written its state, or be on its way out: look again soon.
   if (state === undefined && readLock(instance.lock)) return undefined;

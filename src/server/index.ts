@@ -9,4 +9,5 @@ export {
   type ServerStatus,
   type WorkerStatus,
 } from './server-status.ts';
+export { assertOwnHome, homeTrouble, troubleWords, type HomeTrouble } from './whose-home.ts';
 export { stopServer, type StopServerOptions } from './stop-server.ts';

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { HomePlace } from '../home.ts';
 import { isSameProcess, toProcessIdentity, type ProcessIdentity } from '../process-identity.ts';
 import type { Instance } from './instance.ts';
 import { readLock } from './life-lock.ts';
@@ -29,6 +30,8 @@ export interface WorkerRecord extends ProcessRecord {
 export interface InstanceState {
   readonly controlVersion: number;
   readonly supervisor: ProcessIdentity;
+  /** The home these processes serve; missing in the file of an earlier errand. */
+  readonly home?: HomePlace;
   readonly startedAt: string;
   readonly control: string;
   readonly embedded: boolean;

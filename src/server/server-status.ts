@@ -4,6 +4,7 @@ import { allInstances, type Instance } from './instance.ts';
 import { readState, type ProcessPhase, type ProcessRecord } from './instance-state.ts';
 import { readLock } from './life-lock.ts';
 import { LOOPBACK, type ServerPorts } from './ports.ts';
+import { homeTrouble, type HomeTrouble } from './whose-home.ts';
 
 export interface ProcessStatus {
   readonly name: string;
@@ -42,12 +43,16 @@ export interface ServerStatus {
   /** Whether anything of this home is supervised now. */
   readonly running: boolean;
   readonly instances: readonly InstanceStatus[];
+  /** Present when what runs is not this home's, or it was moved meanwhile. Of a copy no instance is told. */
+  readonly trouble?: HomeTrouble;
 }
 
 /** What runs of this home, by its files and the process table. Asks nobody and starts nothing. */
 export async function serverStatus({ home }: { home: string }): Promise<ServerStatus> {
-  const instances = allInstances(resolve(home)).flatMap((instance) => instanceStatus(instance) ?? []);
-  return { running: instances.some(({ running }) => running), instances };
+  const trouble = homeTrouble(resolve(home));
+  const own = trouble?.kind === 'copy' ? [] : allInstances(resolve(home));
+  const instances = own.flatMap((instance) => instanceStatus(instance) ?? []);
+  return { running: instances.some(({ running }) => running), instances, ...(trouble && { trouble }) };
 }
 
 function instanceStatus(instance: Instance): InstanceStatus | undefined {

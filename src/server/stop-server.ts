@@ -1,12 +1,15 @@
 import { existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigError } from '../config.ts';
+import { placeOf } from '../home.ts';
 import { isAlive, isSameProcess, signalProcess, type ProcessIdentity } from '../process-identity.ts';
 import { allInstances, instanceOf, type Instance, type OtherServer } from './instance.ts';
 import { readLiveState, readState, type InstanceState } from './instance-state.ts';
 import { stopLeftovers } from './leftovers.ts';
 import { readLock, releaseLock, takeLock } from './life-lock.ts';
 import { waitUntil } from './wait.ts';
+import { homeTrouble } from './whose-home.ts';
 
 export interface StopServerOptions {
   readonly home: string;
@@ -17,12 +20,23 @@ export interface StopServerOptions {
 
 /**
  * Stops workers, then the Temporal server, then their supervisor, and resolves when all of it is gone, also what a
- * killed supervisor left. Does nothing where nothing runs.
+ * killed supervisor left. Does nothing where nothing runs. Throws ConfigError in a copy whose original runs.
  */
 export async function stopServer({ home, log, other }: StopServerOptions): Promise<void> {
   const absolute = resolve(home);
+  assertMayStop(absolute);
   const instances = other ? [instanceOf(absolute, other)] : allInstances(absolute);
   await Promise.all(instances.map((instance) => stopInstance({ instance, log })));
+}
+
+function assertMayStop(home: string): void {
+  const trouble = homeTrouble(home);
+  if (trouble?.kind !== 'copy') return;
+  const { path } = trouble;
+  throw new ConfigError(
+    `${home} is a copy of ${path}, and what runs belongs to the original: nothing was stopped. ` +
+      `ERRAND_HOME=${path} errand down stops it.`,
+  );
 }
 
 export interface StopInstanceOptions {
@@ -55,7 +69,7 @@ const SUPERVISOR_ENDS_WITHIN_MS = 60_000;
 async function endSupervisor(instance: Instance, log: (line: string) => void): Promise<boolean> {
   const deadline = performance.now() + 2 * SUPERVISOR_ENDS_WITHIN_MS;
   let ended: ProcessIdentity | undefined;
-  while (!takeLock(instance.lock)) {
+  while (!takeLock(instance.lock, placeOf(instance.home))) {
     const state = readLiveState(instance);
     if (state && ended && !isSameProcess(state.supervisor, ended)) return false;
     if (state && !ended) await end((ended = state.supervisor), state, log);

@@ -1,5 +1,6 @@
 import type { Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isSameFolder, placeOf, type HomePlace } from '../home.ts';
 import { modelServerOf } from '../model-server-id.ts';
 import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
@@ -15,7 +16,7 @@ export interface SupervisionOptions {
   readonly options: SupervisorOptions;
   readonly instance: Instance;
   readonly log: (line: string) => void;
-  /** Called when the instance's folder was deleted under it: nothing can be found by anybody any more. */
+  /** Called when the instance's folder was deleted or moved under it: nothing can be found by anybody any more. */
   readonly onHomeGone: () => void;
 }
 
@@ -29,6 +30,7 @@ export class Supervision {
   readonly #log: (line: string) => void;
   readonly #onHomeGone: () => void;
   readonly #self: ProcessIdentity;
+  readonly #home: HomePlace | undefined;
   readonly #startedAt = new Date().toISOString();
   readonly #temporal: TemporalServer | undefined;
   readonly #pool: WorkerPool;
@@ -43,6 +45,7 @@ export class Supervision {
   constructor({ options, instance, log, onHomeGone }: SupervisionOptions) {
     this.#self = ownIdentity();
     this.#instance = instance;
+    this.#home = placeOf(instance.home);
     this.#options = options;
     this.#log = log;
     this.#onHomeGone = onHomeGone;
@@ -180,6 +183,7 @@ export class Supervision {
     return {
       controlVersion: CONTROL_VERSION,
       supervisor: this.#self,
+      home: this.#home,
       startedAt: this.#startedAt,
       control: this.#instance.control,
       embedded: other === undefined,
@@ -194,6 +198,8 @@ export class Supervision {
 
   // Without this file a killed supervisor's processes could not be found, so a full or read-only disk is waited out.
   #save(): void {
+    // Another folder at this path is somebody else's: what is written there would be believed.
+    if (!isSameFolder(placeOf(this.#instance.home), this.#home)) return this.#onHomeGone();
     try {
       writeState(this.#instance, this.#toState());
     } catch (error) {

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { isSameFolder, placeOf } from '../home.ts';
 import { createInstanceFolders, instanceOf } from './instance.ts';
 import { readState } from './instance-state.ts';
 import { releaseLock, takeLock } from './life-lock.ts';
@@ -13,12 +14,13 @@ const instance = instanceOf(options.home, options.other);
 process.on('SIGHUP', () => log('the terminal closed; going on'));
 
 createInstanceFolders(instance);
-if (!takeLock(instance.lock)) process.exit(EXIT_ALREADY_RUNNING);
+const home = placeOf(instance.home);
+if (!takeLock(instance.lock, home)) process.exit(EXIT_ALREADY_RUNNING);
 
 // Until all of it is gone the state file of the predecessor is the only record of what it left.
 let isCleared = false;
 let isEnding = false;
-const onHomeGone = () => void end(`${instance.folder} was deleted`);
+const onHomeGone = () => void end(`${instance.folder} was deleted or moved`);
 const supervision = new Supervision({ options, instance, log, onHomeGone });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
 
@@ -32,7 +34,9 @@ async function end(reason: string): Promise<void> {
   isEnding = true;
   log(`${reason}: stopping`);
   await supervision.stop();
-  if (isCleared) for (const file of [instance.control, instance.state]) rmSync(file, { force: true });
+  // At a path that this home left, the files are those of another one.
+  if (isCleared && isSameFolder(placeOf(instance.home), home))
+    for (const file of [instance.control, instance.state]) rmSync(file, { force: true });
   releaseLock(instance.lock);
   log('stopped');
   process.exit(0);
