@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { serverStatus, stopServer } from '../../src/server/index.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { errand as inProcess } from './fake-io.ts';
 import { commandLine, type Ended } from '../helpers/command-line.ts';
 import { isRunning } from '../server/test-home.ts';
 
@@ -25,9 +26,17 @@ afterEach(async () => {
 });
 
 function errand(home: string, ...args: readonly string[]): Promise<Ended> {
+  return commandLine(args, environment(home), join(folder, 'work'));
+}
+
+/** The same in this process: many command lines that start nothing. */
+function look(home: string, ...args: readonly string[]): Promise<Ended> {
+  return inProcess(args, { env: environment(home), cwd: join(folder, 'work') });
+}
+
+function environment(home: string): NodeJS.ProcessEnv {
   const model = { ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: simulator.url, ERRAND_MODEL: 'sim-1' };
-  const env = { ...process.env, ...model, ERRAND_HOME: home, ERRAND_TEMPORAL_ADDRESS: undefined };
-  return commandLine(args, env, join(folder, 'work'));
+  return { ...process.env, ...model, ERRAND_HOME: home, ERRAND_TEMPORAL_ADDRESS: undefined };
 }
 
 async function pidsOf(home: string): Promise<readonly number[]> {
@@ -37,7 +46,7 @@ async function pidsOf(home: string): Promise<readonly number[]> {
   );
 }
 
-describe('a copy of a home whose server runs', () => {
+describe('a copy of a home whose server runs', { timeout: 180_000 }, () => {
   beforeEach(async () => {
     await errand(original, 'run', '--id', 'first', '[[scenario:hello]] hi');
     await cp(original, copy, { recursive: true, filter: (source) => !source.endsWith('.sock') });
@@ -50,7 +59,7 @@ describe('a copy of a home whose server runs', () => {
     expect(down.err).toContain(`${copy} is a copy of ${original}, and what runs belongs to the original: nothing was`);
     expect(down.code).toBe(2);
     for (const args of [['up'], ['run', 'x'], ['demo'], ['worker'], ['steer', 'first', 'x'], ['doctor', '--clean']]) {
-      const { code, err } = await errand(copy, ...args);
+      const { code, err } = await look(copy, ...args);
       expect(err).toContain(`errand: ${copy} is a copy of ${original}, whose server still runs`);
       expect(err).toContain(`Stop the original first (ERRAND_HOME=${original} errand down)`);
       expect(code).toBe(2);
@@ -64,12 +73,12 @@ describe('a copy of a home whose server runs', () => {
     expect(status.out).toContain(`${copy} is a copy of ${original}`);
     expect(status.out).not.toMatch(/pid \d|Nothing runs/);
     for (const args of [['ps'], ['show', 'first'], ['logs', 'first'], ['watch', 'first']]) {
-      const { code, out } = await errand(copy, ...args);
+      const { code, out } = await look(copy, ...args);
       expect(out).toContain(args[0] === 'logs' ? 'hi' : 'first');
       expect(code).toBe(0);
     }
-    expect((await errand(copy, 'ps')).err).toContain(`is a copy of ${original}`);
-    expect((await errand(copy, 'doctor')).out).toMatch(/PROBLEM Server: .* is a copy of /);
+    expect((await look(copy, 'ps')).err).toContain(`is a copy of ${original}`);
+    expect((await look(copy, 'doctor')).out).toMatch(/PROBLEM Server: .* is a copy of /);
   });
 
   it('is known for one also when the server was started anew since, or only workers are left of it', async () => {
@@ -99,23 +108,27 @@ describe('a copy of a home whose server runs', () => {
   });
 });
 
-it('a home that was moved while its server runs says so at once, is stopped where it is, and then goes on', async () => {
-  await errand(original, 'run', '--id', 'first', '[[scenario:hello]] hi');
-  const pids = await pidsOf(original);
-  await rename(original, copy);
-  const words = `This home was moved from ${original} to ${copy} while its server runs. Run errand down, then errand up.`;
-  for (const args of [['up'], ['run', 'x']]) {
-    expect(await errand(copy, ...args)).toEqual({ code: 2, out: '', err: `errand: ${words}\n` });
-  }
-  expect((await errand(copy, 'status')).out).toContain(words);
-  expect(await errand(copy, 'down')).toMatchObject({ code: 0, out: 'Stopped.\n' });
-  expect(pids.filter(isRunning)).toEqual([]);
-  expect((await errand(copy, 'up')).code).toBe(0);
-  expect((await errand(copy, 'status')).out).not.toContain('moved');
-  expect((await errand(copy, 'run', '[[scenario:hello]] hi')).code).toBe(0);
-});
+it(
+  'a home that was moved while its server runs says so at once, is stopped where it is, and then goes on',
+  { timeout: 180_000 },
+  async () => {
+    await errand(original, 'run', '--id', 'first', '[[scenario:hello]] hi');
+    const pids = await pidsOf(original);
+    await rename(original, copy);
+    const words = `This home was moved from ${original} to ${copy} while its server runs. Run errand down, then errand up.`;
+    for (const args of [['up'], ['run', 'x']]) {
+      expect(await errand(copy, ...args)).toEqual({ code: 2, out: '', err: `errand: ${words}\n` });
+    }
+    expect((await errand(copy, 'status')).out).toContain(words);
+    expect(await errand(copy, 'down')).toMatchObject({ code: 0, out: 'Stopped.\n' });
+    expect(pids.filter(isRunning)).toEqual([]);
+    expect((await errand(copy, 'up')).code).toBe(0);
+    expect((await errand(copy, 'status')).out).not.toContain('moved');
+    expect((await errand(copy, 'run', '[[scenario:hello]] hi')).code).toBe(0);
+  },
+);
 
-it('a home at the path that a running one left is not written to by its supervisor', async () => {
+it('a home at the path that a running one left is not written to by its supervisor', { timeout: 180_000 }, async () => {
   await errand(original, 'up', '--workers', '1');
   const [, , worker = 0] = await pidsOf(original);
   await rename(original, copy);
@@ -127,7 +140,7 @@ it('a home at the path that a running one left is not written to by its supervis
   await rm(original, { recursive: true });
 });
 
-it('a home that is reached through a symlink is the same home', async () => {
+it('a home that is reached through a symlink is the same home', { timeout: 180_000 }, async () => {
   await errand(original, 'up');
   const pids = await pidsOf(original);
   await symlink(original, copy);

@@ -5,7 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { describeScenarios, startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { main } from '../../src/cli/main.ts';
 import { createTestIo, errand } from './fake-io.ts';
+import { mountSmallDisk, remount, smallDiskProblem, unmount } from '../helpers/small-disk.ts';
 import { RecordedRun } from './recorded-run.ts';
+
+const noMount = smallDiskProblem();
 
 let folder: string;
 let home: string;
@@ -85,11 +88,42 @@ describe('wrong use', () => {
     expect(code).toBe(2);
   });
 
-  it('shows where a bad config.yaml is wrong, for every command', async () => {
-    writeFileSync(join(home, 'config.yaml'), 'modle: x\n');
-    const { code, err } = await cli(['ps']);
-    expect(err).toMatch(/config\.yaml:1: unknown setting "modle"/);
-    expect(code).toBe(2);
+  it.each([[['run', 'x']], [['up']], [['steer', 'x', 'y']], [['worker']], [['demo']]])(
+    'where a bad config.yaml is wrong is shown line by line by %j, which is refused',
+    async (argv) => {
+      writeFileSync(join(home, 'config.yaml'), 'modle: x\ncaps:\n  total: many\n');
+      const { code, err } = await cli(argv, KEY);
+      const lines = err.trim().split('\n');
+      expect(lines).toHaveLength(2);
+      for (const line of lines) expect(line).toMatch(/^errand: \S+config\.yaml:\d: /);
+      expect(err).toMatch(/config\.yaml:1: unknown setting "modle"/);
+      expect(err).toMatch(/config\.yaml:3: caps\.total is "many"/);
+      expect(code).toBe(2);
+    },
+  );
+
+  it.each([[['ps']], [['status']], [['down']], [['show', 'job']], [['logs', 'job']], [['watch', 'job']], [['doctor']]])(
+    'a bad config.yaml is warned of once by %j, which goes on',
+    async (argv) => {
+      new RecordedRun(home, 'job').start();
+      new RecordedRun(home, 'job').end('completed', 1);
+      writeFileSync(join(home, 'config.yaml'), 'modle: x\n');
+      const { code, out, err } = await cli(argv);
+      expect(err.match(/config\.yaml:1: unknown setting "modle"/g)).toHaveLength(1);
+      expect(err).toMatch(/^errand: Going on with defaults instead/m);
+      expect(out).not.toBe('');
+      expect(code).toBe(argv[0] === 'doctor' ? 1 : 0);
+    },
+  );
+
+  it('no default stands in for a Temporal server whose settings cannot be read', async () => {
+    new RecordedRun(home, 'job').start();
+    const profile = { TEMPORAL_CONFIG_FILE: join(folder, 'temporal.toml'), TEMPORAL_PROFILE: 'mine' };
+    writeFileSync(profile.TEMPORAL_CONFIG_FILE, '[profile.mine\naddress = "server:7233"\n');
+    const cancelled = await cli(['cancel', 'job'], profile);
+    expect(cancelled.err).toMatch(/The Temporal settings .* cannot be used/);
+    expect(cancelled.code).toBe(2);
+    expect(await cli(['down'], profile)).toMatchObject({ code: 0, out: expect.stringMatching(/^Stopped\./) as string });
   });
 });
 
@@ -292,6 +326,34 @@ describe('doctor', () => {
     expect(checks.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['Node', 'git', 'Temporal CLI', 'Sandbox', 'Disk', 'Server']),
     );
+  });
+});
+
+describe('doctor for people', () => {
+  it('says settings in words', async () => {
+    writeFileSync(
+      join(home, 'config.yaml'),
+      'ceiling: {sandbox: read-only, roots: [/srv, /data]}\nmodels: {m: {window: 9}}\n',
+    );
+    const { out } = await cli(['doctor']);
+    expect(out).toMatch(/^ceiling +sandbox read-only, network no, roots \(\/srv, \/data\) +\(config\.yaml\)$/m);
+    expect(out).toMatch(
+      /^models +sim-1 price \(input 0, output 0\), sim-small price .*, m window 9 +\(config\.yaml\)$/m,
+    );
+  });
+
+  it.runIf(noMount === undefined)('says of a small read-only disk that it is read-only, not to make room', async () => {
+    mountSmallDisk(home);
+    try {
+      expect((await cli(['doctor'])).out).toMatch(/PROBLEM Disk: 1\d\.\d MiB free.*\n +Make room/);
+      expect(remount(home, 'ro')).toBe(true);
+      const { code, out } = await cli(['doctor']);
+      expect(out).toMatch(/PROBLEM Home: .* cannot be written: its file system is read-only/);
+      expect(out).not.toMatch(/Make room/);
+      expect(code).toBe(1);
+    } finally {
+      unmount(home);
+    }
   });
 });
 
