@@ -25,7 +25,10 @@ export function readConfigToLook({ io }: CommandContext): Config {
   const config = loadConfig({ env: io.env, cwd: io.cwd, onProblem: (problem) => problems.push(problem) });
   for (const { message } of problems) printProblem(io.stderr, message);
   if (problems.length > 0)
-    printProblem(io.stderr, 'Going on with defaults instead. Until this is mended nothing can be started, workers that end included.');
+    printProblem(
+      io.stderr,
+      'Going on with defaults instead. Until this is mended nothing can be started, workers that end included.',
+    );
   return config;
 }
 

@@ -12,10 +12,11 @@ import { findRunOrSay, readConfigToLook, warn, warnOfTrouble, type CommandContex
 import { EventReader, type AgentEvent } from './follow/events.ts';
 import { formatDuration, formatTodos, formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
-import { liveMeta } from './live-meta.ts';
+import { liveMeta, type LiveAgent } from './live-meta.ts';
 import { printRunDiff } from './run-diff.ts';
 import { oneLine } from './text.ts';
 import { lookUpUnopened, unopenedWords, type Unfound } from './unopened.ts';
+import { waitingAgents, type Waiting } from './waiting.ts';
 
 export function addShow(program: Command, context: CommandContext): void {
   program
@@ -41,14 +42,18 @@ async function show(context: CommandContext, name: string, options: ShowOptions)
   if ('problem' in run) return showUnopened(context, config, { name, problem: run.problem }, options);
   if (options.diff) return printRunDiff(context, { home, run, maxLines: Infinity });
   const { agents: listed, problems } = await listAgents(home, run.transcript);
-  const agents: AgentMeta[] = [];
-  for (const agent of listed) agents.push(await liveMeta(home, run.transcript, agent));
+  const live: LiveAgent[] = [];
+  for (const agent of listed) live.push(await liveMeta(home, run.transcript, agent));
   for (const { file, reason } of problems) warn(context, `${file}: ${reason}`);
-  const [root, ...strays] = agentTree(agents);
+  for (const { problem } of live) if (problem !== undefined) warn(context, problem);
+  const waiting = await waitingAgents(config, live);
+  const [root, ...strays] = agentTree(live.map(({ meta }) => withReason(meta, waiting)));
   if (root === undefined) return warn(context, `Run ${run.runId} has no readable transcript: ${run.file}`);
   if (options.json) return printJson(stdout, { ...root, agents: [...root.agents, ...strays], transcript: run.file });
   for (const node of [root, ...strays]) await printNode(context, { home, run, node, indent: '' });
-  const total = await loadSubtreeUsage(home, { runId: run.runId, agentId: run.runId, transcript: run.transcript });
+  // Where a transcript cannot be read, which was said above, the metas are what is known.
+  const place = { runId: run.runId, agentId: run.runId, transcript: run.transcript };
+  const total = await loadSubtreeUsage(home, place).catch(() => root.usage.subtree);
   printLine(stdout, `\nusage: ${formatUsage(total)}\ntranscript: ${run.file}`);
 }
 
@@ -59,16 +64,25 @@ async function showUnopened(context: CommandContext, config: Config, unfound: Un
   printLine(context.io.stdout, `${runId} · ${status} · since ${startedAt}\n  ${unopenedWords(run)}`);
 }
 
+/** An agent of the tree, and why it does not move. */
+type ShownAgent = AgentMeta & { readonly waitingFor?: string };
+
+function withReason(meta: AgentMeta, waiting: Waiting): ShownAgent {
+  const waitingFor = waiting.get(meta.workflowId);
+  return waitingFor === undefined ? meta : { ...meta, waitingFor };
+}
+
 interface NodePlace {
   readonly home: string;
   readonly run: FoundRun;
-  readonly node: AgentNode;
+  readonly node: AgentNode<ShownAgent>;
   readonly indent: string;
 }
 
 async function printNode(context: CommandContext, { home, run, node, indent }: NodePlace): Promise<void> {
   const { stdout } = context.io;
-  const { agentId, status, description, agentType, turns, startedAt, endedAt, usage, error, agents } = node;
+  const { agentId, description, agentType, turns, startedAt, endedAt, usage, error, agents, waitingFor } = node;
+  const status = waitingFor === undefined ? node.status : 'waiting';
   const tookMs = (endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt);
   const { lastStep, todos } = await lastWords(
     transcriptFile(home, { runId: run.runId, agentId, transcript: run.transcript }),
@@ -78,6 +92,7 @@ async function printNode(context: CommandContext, { home, run, node, indent }: N
     stdout,
     `${indent}  ${agentId} · ${formatTurns(turns)} · ${formatDuration(tookMs)} · ${formatUsage(usage.own)}`,
   );
+  if (waitingFor !== undefined) printLine(stdout, pc.yellow(`${indent}  waiting: ${oneLine(waitingFor, 300)}`));
   if (lastStep !== '') printLine(stdout, `${indent}  last step: ${oneLine(lastStep)}`);
   if (todos.length > 0) printLine(stdout, `${indent}  todos: ${oneLine(formatTodos(todos))}`);
   if (error !== null) printLine(stdout, `${indent}  ${status}: ${oneLine(error, 300)}`);

@@ -20,11 +20,15 @@ const CONNECT_TIMEOUT_MS = 5000;
 const RECONNECT = { 'grpc.max_reconnect_backoff_ms': 3000 };
 
 /** Connects to the server of the settings; `address` tells where the embedded one is. */
-export async function connect(settings: TemporalSettings, address = settings.address.value): Promise<TemporalClient> {
+export async function connect(
+  settings: TemporalSettings,
+  address = settings.address.value,
+  timeoutMs = CONNECT_TIMEOUT_MS,
+): Promise<TemporalClient> {
   if (address === undefined)
     throw new ServerUnreachable('The embedded Temporal server is not running: errand up starts it.');
   const namespace = settings.namespace.value;
-  const connection = await openConnection(settings, address);
+  const connection = await openConnection(settings, address, timeoutMs);
   return { client: new Client({ connection, namespace }), address, namespace, close: () => connection.close() };
 }
 
@@ -40,9 +44,9 @@ export function isUnreachable(error: unknown): boolean {
 // UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED (the line was closed under a call).
 const UNREACHABLE_CODES: ReadonlySet<number> = new Set([14, 4, 1]);
 
-async function openConnection(settings: TemporalSettings, address: string): Promise<Connection> {
+async function openConnection(settings: TemporalSettings, address: string, timeoutMs: number): Promise<Connection> {
   // The profile's options are the worker's; the client takes the same names.
-  const own = { address, connectTimeout: CONNECT_TIMEOUT_MS, channelArgs: RECONNECT };
+  const own = { address, connectTimeout: timeoutMs, channelArgs: RECONNECT };
   const options = { ...settings.connection, ...own } as ConnectionOptions;
   try {
     return await Connection.connect(options);

@@ -26,7 +26,7 @@ export interface ListingProblem {
 }
 
 /** Agents of a run as a tree; `agents` are the children. */
-export type AgentNode = AgentMeta & { readonly agents: readonly AgentNode[] };
+export type AgentNode<Agent extends AgentMeta = AgentMeta> = Agent & { readonly agents: readonly AgentNode<Agent>[] };
 
 /** A transcript up to this size is read whole when its meta file is missing. */
 const WHOLE_BYTES = 4 * 1024 * 1024;
@@ -79,10 +79,10 @@ export async function listAgents(
 }
 
 /** Nests agents under their parents. One whose parent is not among them comes out on top, so none is ever hidden. */
-export function agentTree(agents: readonly AgentMeta[]): AgentNode[] {
+export function agentTree<Agent extends AgentMeta>(agents: readonly Agent[]): AgentNode<Agent>[] {
   const known = new Set(agents.map((agent) => agent.agentId));
   const placed = new Set<string>();
-  const toNode = (agent: AgentMeta): AgentNode => {
+  const toNode = (agent: Agent): AgentNode<Agent> => {
     placed.add(agent.agentId);
     const children = agents.filter((child) => child.parentAgentId === agent.agentId && !placed.has(child.agentId));
     return { ...agent, agents: children.toSorted(byCall).map(toNode) };

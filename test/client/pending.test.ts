@@ -9,6 +9,7 @@ const SCHEDULED = 1;
 const STARTED = 2;
 const BEGAN = new Date(2026, 10, 30, 2, 13);
 const LAST_MOVE = new Date(2026, 10, 30, 9, 0);
+const NOW = new Date(2026, 10, 30, 9, 5);
 
 function failing(type: string, message = 'x', details?: unknown): Pending {
   const payloads = details === undefined ? [] : [defaultPayloadConverter.toPayload(details)];
@@ -41,14 +42,16 @@ describe('why an agent waits', () => {
       "this run's model server is https://host, the workers use none since 02:13; do this (attempt 7)",
     ],
   ])('%s: in words, from when the trouble began', (type, message, words) => {
-    expect(waitingWords([failing(type, message, { since: BEGAN.toISOString() })], false, LAST_MOVE)).toBe(words);
+    expect(waitingWords([failing(type, message, { since: BEGAN.toISOString() })], undefined, LAST_MOVE, NOW)).toBe(
+      words,
+    );
   });
 
   it('a failure that does not say when it began counts from the last move', () => {
-    expect(waitingWords([failing(FAILURES.modelServer)], false, LAST_MOVE)).toContain('since 09:00');
-    expect(waitingWords([failing(FAILURES.modelServer, 'x', { since: 'yesterday' })], false, LAST_MOVE)).toContain(
-      'since 09:00',
-    );
+    expect(waitingWords([failing(FAILURES.modelServer)], undefined, LAST_MOVE, NOW)).toContain('since 09:00');
+    expect(
+      waitingWords([failing(FAILURES.modelServer, 'x', { since: 'yesterday' })], undefined, LAST_MOVE, NOW),
+    ).toContain('since 09:00');
   });
 
   it('an attempt that beats is at work, whatever ended the one before', () => {
@@ -58,15 +61,28 @@ describe('why an agent waits', () => {
       lastStartedTime: at(100),
       lastHeartbeatTime: at(104),
     };
-    expect(waitingWords([atWork], false, LAST_MOVE)).toBeUndefined();
+    expect(waitingWords([atWork], undefined, LAST_MOVE, NOW)).toBeUndefined();
     const justBegun = { ...atWork, lastHeartbeatTime: at(90) };
-    expect(waitingWords([justBegun], false, LAST_MOVE)).toContain('model stream cut');
+    expect(waitingWords([justBegun], undefined, LAST_MOVE, NOW)).toContain('model stream cut');
   });
 
   it('without a worker nothing takes the next step', () => {
-    expect(waitingWords([{ attempt: 1, state: SCHEDULED }], false, LAST_MOVE)).toBe(
+    expect(waitingWords([{ attempt: 1, state: SCHEDULED }], undefined, LAST_MOVE, NOW)).toBe(
       'no worker has taken the next step since 09:00',
     );
-    expect(waitingWords([{ attempt: 1, state: STARTED }], false, LAST_MOVE)).toBeUndefined();
+    expect(waitingWords([{ attempt: 1, state: STARTED }], undefined, LAST_MOVE, NOW)).toBeUndefined();
+  });
+
+  it('what lies there for a moment waits for nobody', () => {
+    const justNow = { attempt: 1, state: SCHEDULED, scheduledTime: at(NOW.getTime() / 1000 - 1) };
+    expect(waitingWords([justNow], undefined, LAST_MOVE, NOW)).toBeUndefined();
+    expect(waitingWords([], { since: NOW }, LAST_MOVE, NOW)).toBeUndefined();
+    expect(waitingWords([], { since: LAST_MOVE }, BEGAN, NOW)).toContain('next step since 09:00');
+  });
+
+  it('says the day of what began on another one', () => {
+    const friday = new Date(2026, 10, 27, 18, 30);
+    const pending = [failing(FAILURES.modelUnreachable, 'x', { since: friday.toISOString() })];
+    expect(waitingWords(pending, undefined, LAST_MOVE, NOW)).toBe('model not reachable since 27 Nov 18:30 (attempt 7)');
   });
 });

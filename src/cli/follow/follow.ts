@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunEnding } from '../../client.ts';
+import { isProgress } from '../live-meta.ts';
 import { EventReader, type AgentEvent } from './events.ts';
-import { TranscriptTail, type TailedRecord } from './tail.ts';
+import { TranscriptTail } from './tail.ts';
 import type { FollowView } from './view.ts';
 
 /** What following asks of the server; both throw `ServerUnreachable`-like errors while nobody answers. */
@@ -95,7 +96,7 @@ export class SeenRun {
   /** Reads and shows what is new. */
   async drain(): Promise<void> {
     for (const record of await this.#tail.poll()) {
-      if (isProgress(record)) this.lastMove = new Date();
+      if (isProgress(record.record)) this.lastMove = new Date();
       for (const event of this.#reader.read(record)) this.#take(event);
     }
   }
@@ -109,11 +110,6 @@ export class SeenRun {
     }
     this.#view.show(event);
   }
-}
-
-// A failed attempt at a model call, or the start of one, is no progress: an outage lasts since the last that was.
-function isProgress({ record }: TailedRecord): boolean {
-  return record.type !== 'attempt' && (record.type !== 'usage' || record.outcome === 'complete');
 }
 
 /** Asks the server why, once nothing has moved for a while. */
