@@ -118,7 +118,8 @@ async function settleFailure(
   await settle(files, attempt, {
     settled: error.isSettled,
     outcome: wasAnswered ? 'cut' : 'error',
-    usage: { ...tokens, requests: 1, costUsd: deps.model.price(attempt.model, tokens) },
+    // A connection that never opened carried no request.
+    usage: { ...tokens, requests: error.wasSent ? 1 : 0, costUsd: deps.model.price(attempt.model, tokens) },
     requestId: error.requestId,
     error: error.kind,
   });

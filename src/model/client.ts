@@ -133,6 +133,7 @@ function stopped(attempt: Attempt, isUnsent: boolean): ModelError {
       message: 'the request was stopped',
       ...facts(attempt),
       isSettled: isUnsent,
+      wasSent: !isUnsent,
     });
   }
   const message = `nothing came from the model server for too long (more than ${attempt.idleTimeoutMs} ms, or only pings)`;

@@ -109,12 +109,8 @@ const NEXT_STEP: Partial<Record<ModelErrorKind, string>> = {
 function toConnectionError(error: Error, { server, seen }: RequestFacts): ModelError {
   const code = codeOf(error);
   const message = `cannot reach the model server at ${server}: ${code ?? 'connection failed'}`;
-  return new ModelError({
-    kind: 'connection',
-    message,
-    seen,
-    isSettled: code !== undefined && UNSENT_CODES.test(code),
-  });
+  const isUnsent = code !== undefined && UNSENT_CODES.test(code);
+  return new ModelError({ kind: 'connection', message, seen, isSettled: isUnsent, wasSent: !isUnsent });
 }
 
 type StatusError = InstanceType<typeof Anthropic.APIError> & { readonly status: number };

@@ -103,6 +103,8 @@ export interface ModelErrorFacts {
   readonly seen?: SeenTokens;
   /** Whether `seen` is all that can have been served; default false. */
   readonly isSettled?: boolean;
+  /** Whether the request can have left this machine; default true. */
+  readonly wasSent?: boolean;
 }
 
 /** Why there is no answer. Has no `cause`: the SDK's errors hold response bodies, which may quote the conversation. */
@@ -115,6 +117,7 @@ export class ModelError extends Error {
   readonly requestId: string | undefined;
   readonly seen: SeenTokens;
   readonly isSettled: boolean;
+  readonly wasSent: boolean;
 
   constructor(facts: ModelErrorFacts) {
     super(facts.message);
@@ -125,5 +128,6 @@ export class ModelError extends Error {
     this.requestId = facts.requestId;
     this.seen = facts.seen ?? NOTHING_SEEN;
     this.isSettled = facts.isSettled ?? false;
+    this.wasSent = facts.wasSent ?? true;
   }
 }

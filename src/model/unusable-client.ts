@@ -18,7 +18,7 @@ export function createModelClientOrExplain(options: ModelClientOptions): ModelCl
 function createUnusableClient(reason: string): ModelClient {
   const message = `${reason} Set ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL, then errand down and errand up.`;
   const refuse = async () => {
-    throw new ModelError({ kind: 'auth', message, isSettled: true });
+    throw new ModelError({ kind: 'auth', message, isSettled: true, wasSent: false });
   };
   return {
     send: refuse,

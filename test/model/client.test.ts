@@ -197,7 +197,7 @@ describe('a cut answer', () => {
 
   test('before its headers is a connection failure that may have been served', async () => {
     const error = await failureOf((response) => response.destroy());
-    expect(error).toMatchObject({ kind: 'connection', isRetryable: true, isSettled: false });
+    expect(error).toMatchObject({ kind: 'connection', isRetryable: true, isSettled: false, wasSent: true });
   });
 
   test.each([
@@ -286,7 +286,7 @@ describe('an abort', () => {
   test('before sending sends nothing', async () => {
     const server = await serve((response) => stream(response, WHOLE));
     const sent = clientOf(server).send(REQUEST, { signal: AbortSignal.abort() });
-    await expect(sent).rejects.toMatchObject({ kind: 'aborted', isSettled: true });
+    await expect(sent).rejects.toMatchObject({ kind: 'aborted', isSettled: true, wasSent: false });
     expect(server.requests).toHaveLength(0);
   });
 });
@@ -388,7 +388,7 @@ describe('an error answer', () => {
     const outcome = await clientOf(server)
       .send(REQUEST, { signal: new AbortController().signal })
       .catch((e: unknown) => e);
-    expect(outcome).toMatchObject({ kind: 'connection', isSettled: true });
+    expect(outcome).toMatchObject({ kind: 'connection', isSettled: true, wasSent: false });
     expect((outcome as ModelError).message).toBe(`cannot reach the model server at ${server.url}: ECONNREFUSED`);
   });
 });

@@ -18,7 +18,7 @@ describe('while the model server is away', () => {
     back = undefined;
   });
 
-  it('a run waits, says for what and since when, and goes on without paying for the outage', async () => {
+  it('promise 7: a run waits, says for what and since when, and goes on without paying for the outage', async () => {
     harness = await createHarness();
     const run = await harness.run(toScriptPrompt([hold('model'), { text: 'after all' }], 'waits'));
     await whenHeld(harness, 'model');
@@ -37,7 +37,8 @@ describe('while the model server is away', () => {
     expect(back.ledger()).toHaveLength(1);
     expect(usageOf(await harness.records(run))).toMatchObject({
       unsettled: [],
-      own: { outputTokens: expect.any(Number) },
+      // One at the first server, one at the second; the attempts that reached nobody are none.
+      own: { requests: 2, outputTokens: expect.any(Number) },
     });
   }, 90_000);
 
