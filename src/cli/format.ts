@@ -42,6 +42,11 @@ export function formatTurns(turns: number): string {
   return `${turns} turn${turns === 1 ? '' : 's'}`;
 }
 
+/** `1 line`, `3 more lines`. */
+export function formatLines(lines: number, which = ''): string {
+  return [lines, ...(which === '' ? [] : [which]), `line${lines === 1 ? '' : 's'}`].join(' ');
+}
+
 /** `1 of 3 done · now: write the report`. */
 export function formatTodos(todos: readonly Todo[]): string {
   const done = todos.filter((todo) => todo.status === 'completed').length;

@@ -53,6 +53,9 @@ async function fit(
   return { text: `${ends.head}\n${note}\n${ends.tail}`, spilledTo };
 }
 
+/** Last line of the result of a command that was cancelled. */
+export const CANCELLED_JOB = 'cancelled; the whole process tree was killed; effects unknown';
+
 function notes({ exit, caps }: JobOutcome): readonly string[] {
   const found: string[] = [];
   if (exit.outputCapped) found.push(`killed: it wrote more than ${caps.flowBytes} bytes of output`);
@@ -68,7 +71,7 @@ function notes({ exit, caps }: JobOutcome): readonly string[] {
 
 function ending({ exit, timeoutMs }: JobOutcome): string {
   if (exit.notStarted !== undefined) return `not started: ${exit.notStarted}`;
-  if (exit.cancelled) return 'cancelled; the whole process tree was killed; effects unknown';
+  if (exit.cancelled) return CANCELLED_JOB;
   if (exit.interrupted) return 'interrupted; effects unknown; the output above is what was written so far';
   if (exit.overCeiling) return `ended: ${excess(exit.overCeiling)}; the whole process tree was killed`;
   if (exit.timedOut) return `timed out after ${timeoutMs / 1000} s; the whole process tree was killed`;

@@ -83,11 +83,14 @@ function endingOf(status: AgentStatus, maxTurns: number | undefined, error: stri
   return `stopped at its limit of ${limit}; what it had by then`;
 }
 
+/** How the result of a cancelled child begins, after its label. */
+export const CANCELLED_CHILD = 'cancelled before it was done';
+
 const ENDINGS: Readonly<Record<Exclude<AgentStatus, 'completed' | 'max_turns'>, string>> = {
   budget: 'stopped: the budget of the run is used up',
   timeout: 'stopped at its time limit',
   failed: 'failed',
-  cancelled: 'cancelled before it was done',
+  cancelled: CANCELLED_CHILD,
   refused: 'ended: the model refused to go on',
   rejected: 'was not started',
   lost: 'lost: it ended without a last word, and what it did is not known',

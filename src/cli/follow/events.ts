@@ -1,3 +1,5 @@
+import { CANCELLED_JOB } from '../../jobs/job-result.ts';
+import { CANCELLED_CHILD } from '../../model/last-text.ts';
 import type { AgentStatus, LastTurnReason, Todo, Usage } from '../../protocol.ts';
 import type {
   AssistantMessageRecord,
@@ -31,7 +33,14 @@ export type AgentEvent = { readonly agentId: string; readonly at: string } & (
       readonly summary: string;
     }
   | { readonly type: 'todos'; readonly turn: number; readonly todos: readonly Todo[] }
-  | { readonly type: 'call_failed'; readonly callId: string; readonly summary: string; readonly error: string }
+  | {
+      readonly type: 'call_failed';
+      readonly callId: string;
+      readonly summary: string;
+      readonly error: string;
+      /** It did not fail by itself: somebody stopped it. */
+      readonly cancelled?: true;
+    }
   | { readonly type: 'steered'; readonly turn: number; readonly text: string }
   | { readonly type: 'limit'; readonly turn: number; readonly reason: LastTurnReason }
   | { readonly type: 'usage'; readonly turn: number; readonly usage: Usage }
@@ -92,7 +101,9 @@ export class EventReader {
     const failed = results.flatMap(({ callId, isError }, index) => {
       if (!isError) return [];
       const summary = this.#summaries.get(`${base.agentId} ${callId}`) ?? callId;
-      return [{ ...base, type: 'call_failed', callId, summary, error: resultText(content[index]) } as const];
+      const error = resultText(content[index]);
+      const cancelled = isCancelled(error) && ({ cancelled: true } as const);
+      return [{ ...base, type: 'call_failed', callId, summary, error, ...cancelled } as const];
     });
     const texts = steeringTexts({
       content,
@@ -109,6 +120,21 @@ export class EventReader {
 export function retryWords({ attempt, outcome, error }: Extract<AgentEvent, { type: 'retry' }>): string {
   const why = error === '' ? '' : `: ${oneLine(error, 120)}`;
   return `model call ${outcome === 'cut' ? 'cut off' : 'failed'} (attempt ${attempt})${why}`;
+}
+
+/** A call that gave an error for a result, in words. */
+export function failedWords(
+  { summary, error, cancelled }: Extract<AgentEvent, { type: 'call_failed' }>,
+  lengths: { readonly summary: number; readonly error: number },
+): string {
+  if (cancelled) return `cancelled: ${oneLine(summary, lengths.summary)}`;
+  return `failed: ${oneLine(summary, lengths.summary)}: ${oneLine(error, lengths.error)}`;
+}
+
+// A command says it in its last line, a sub-agent right after its label.
+function isCancelled(result: string): boolean {
+  const lines = result.trimEnd().split('\n');
+  return lines.at(-1) === CANCELLED_JOB || lines[1]?.startsWith(`[${CANCELLED_CHILD}`) === true;
 }
 
 /** All text of a message; empty when it has none. */

@@ -9,11 +9,12 @@ import {
 import type { Config } from '../../config.ts';
 import { finalText } from '../../model/last-text.ts';
 import { NO_USAGE, workflowId, type AgentStatus, type Usage } from '../../protocol.ts';
+import { endOf } from '../../store/meta.ts';
 import { readTranscript } from '../../store/read.ts';
 import { loadSubtreeUsage } from '../../store/subtree-usage.ts';
 import { EXIT, exitCodeOf } from '../cli-error.ts';
 import { warn, type CommandContext } from '../context.ts';
-import { formatTurns, formatUsage } from '../format.ts';
+import { formatLines, formatTurns, formatUsage } from '../format.ts';
 import { printJson, printLine } from '../io.ts';
 import { printRunDiff } from '../run-diff.ts';
 import type { Session } from '../session.ts';
@@ -66,7 +67,7 @@ export async function followToTheEnd(context: CommandContext, command: FollowCom
   if (followed.ending === undefined) return leave(context, command);
   await report(context, command, followed.ending);
   if (followed.seen.skippedLines > 0)
-    warn(context, `${followed.seen.skippedLines} lines of the transcripts are no records.`);
+    warn(context, `${formatLines(followed.seen.skippedLines)} of the transcripts skipped: no record.`);
 }
 
 /** Shows a run that has ended, and its result, without any server. */
@@ -159,7 +160,13 @@ async function readReport({ config, run }: ReportCommand, ending: RunEnding): Pr
   if (records === undefined) return { status, text: '', usage: result?.usage.subtree ?? NO_USAGE, turns: 0, error };
   const usage = await loadSubtreeUsage(config.home.value, place);
   const turns = records.reduce((last, record) => (record.type === 'message' ? Math.max(last, record.turn) : last), 0);
-  return { status, text: finalText(records).text, usage, turns: result?.turns ?? turns, error };
+  return {
+    status,
+    text: finalText(records).text,
+    usage,
+    turns: endOf(records)?.turns ?? result?.turns ?? turns,
+    error,
+  };
 }
 
 function printJsonReport({ io }: CommandContext, { run, session }: ReportCommand, found: Report): void {

@@ -1,4 +1,4 @@
-import { retryWords, type AgentEvent, type FollowEvent } from './events.ts';
+import { failedWords, retryWords, type AgentEvent, type FollowEvent } from './events.ts';
 import { formatDuration, formatTodos, formatTokens, formatTurns, totalTokens } from '../format.ts';
 import { printJson, printLine, type OutputStream } from '../io.ts';
 import { oneLine } from '../text.ts';
@@ -98,7 +98,7 @@ function commonLine(event: AgentEvent): readonly string[] {
     case 'todos':
       return [`todos: ${oneLine(formatTodos(event.todos))}`];
     case 'call_failed':
-      return [`failed: ${oneLine(event.summary, 80)}: ${oneLine(event.error, 120)}`];
+      return [failedWords(event, { summary: 80, error: 120 })];
     case 'steered':
       return [`message from you: ${oneLine(event.text)}`];
     case 'limit':

@@ -1,9 +1,9 @@
 import { colors as pc } from '../colors.ts';
 import type { AgentStatus, Todo } from '../../protocol.ts';
-import { formatDuration, formatTodos, formatTokens, totalTokens } from '../format.ts';
+import { formatDuration, formatLines, formatTodos, formatTokens, totalTokens } from '../format.ts';
 import type { OutputStream } from '../io.ts';
 import { cutToWidth, oneLine, wrapToWidth } from '../text.ts';
-import { retryWords, type AgentEvent, type FollowEvent } from './events.ts';
+import { failedWords, retryWords, type AgentEvent, type FollowEvent } from './events.ts';
 import type { FollowView } from './view.ts';
 
 /** A tree that is redrawn in place, one line an agent: for a terminal. */
@@ -56,7 +56,7 @@ export class LiveTree {
     const tail = waiting.map((line) => pc.yellow(line));
     const shown = fit(all, Math.max(1, maxLines - tail.length - 1));
     const hidden = all.length - shown.length;
-    const more = hidden > 0 ? [pc.dim(`… ${hidden} more lines; errand show has them all`)] : [];
+    const more = hidden > 0 ? [pc.dim(`… ${formatLines(hidden, 'more')}; errand show has them all`)] : [];
     return [...shown.map(({ agent, indent }) => agentLine(agent, { indent, columns, nowMs })), ...more, ...tail];
   }
 
@@ -112,7 +112,7 @@ function update(agent: TreeAgent | undefined, event: Exclude<AgentEvent, { type:
 }
 
 function stepOf(event: Extract<AgentEvent, { type: 'call_failed' | 'steered' | 'limit' | 'retry' }>): string {
-  if (event.type === 'call_failed') return `failed: ${oneLine(event.summary, 60)}: ${oneLine(event.error, 80)}`;
+  if (event.type === 'call_failed') return failedWords(event, { summary: 60, error: 80 });
   if (event.type === 'steered') return `message from you: ${oneLine(event.text, 80)}`;
   if (event.type === 'limit') return `limit reached: ${event.reason}`;
   return retryWords(event);

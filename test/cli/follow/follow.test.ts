@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RunEnding } from '../../../src/client.ts';
 import type { FollowEvent } from '../../../src/cli/follow/events.ts';
-import { followRun, type RunWatch } from '../../../src/cli/follow/follow.ts';
+import { followRun, SeenRun, type RunWatch } from '../../../src/cli/follow/follow.ts';
 import { createJsonView, createLineView } from '../../../src/cli/follow/line-view.ts';
 import { LiveTree } from '../../../src/cli/follow/tree-view.ts';
 import { TranscriptTail } from '../../../src/cli/follow/tail.ts';
+import { CANCELLED_JOB } from '../../../src/jobs/job-result.ts';
+import { CANCELLED_CHILD } from '../../../src/model/last-text.ts';
 import { displayWidth } from '../../../src/cli/text.ts';
 import { createTestIo } from '../fake-io.ts';
 import { RecordedRun } from '../recorded-run.ts';
@@ -214,6 +216,54 @@ describe('TranscriptTail', () => {
   });
 });
 
+describe('a call that somebody stopped', () => {
+  const FAILED = { job: CANCELLED_JOB, child: `[Agent: find the cause]\n[${CANCELLED_CHILD}]\n(it left no text; …)` };
+
+  beforeEach(() => {
+    run.start();
+    run.reply(1, '', [
+      call('t1.0', 'bash', 'bash make'),
+      call('t1.1', 'task', 'task find the cause'),
+      call('t1.2', 'bash', 'bash false'),
+    ]);
+    run.seal(2, [
+      { callId: 't1.0', text: `so far\n${FAILED.job}`, isError: true },
+      { callId: 't1.1', text: FAILED.child, isError: true },
+      { callId: 't1.2', text: 'killed by signal SIGKILL', isError: true },
+    ]);
+  });
+
+  it('is cancelled in the lines and in JSON; only what failed by itself has failed', async () => {
+    const io = createTestIo();
+    await new SeenRun(home, run.stem, createLineView(io.stdout)).drain();
+    const lines = io.out().trimEnd().split('\n').slice(-3);
+    expect(lines).toEqual(
+      [
+        'turn 2 · cancelled: bash make',
+        'turn 2 · cancelled: task find the cause',
+        'turn 2 · failed: bash false: killed by signal SIGKILL',
+      ].map((line) => line.replace('turn 2 · ', '')),
+    );
+    const json = createTestIo();
+    await new SeenRun(home, run.stem, createJsonView(json.stdout, json.stderr, 'job-abc123')).drain();
+    expect(json.out().match(/"cancelled":true/g)).toHaveLength(2);
+  });
+
+  it('is cancelled in the tree', async () => {
+    const tree = new LiveTree();
+    const view = {
+      show: (event: FollowEvent) => tree.take(event),
+      tick: () => undefined,
+      print: () => undefined,
+      close: () => undefined,
+    };
+    await new SeenRun(home, run.stem, view).drain();
+    run.seal(3, [{ callId: 't1.0', text: FAILED.job, isError: true }]);
+    await new SeenRun(home, run.stem, view).drain();
+    expect(tree.lines(100, 20, Date.now()).join('\n')).toMatch(/ · cancelled: bash make/);
+  });
+});
+
 describe('the live tree', () => {
   it('has a line for each agent that fits the terminal, children indented', async () => {
     recordWholeRun();
@@ -261,6 +311,7 @@ describe('the live tree', () => {
     expect(lines.length).toBeLessThanOrEqual(10);
     expect(lines.join('\n')).toContain('child29');
     expect(lines.join('\n')).toMatch(/… 28 more lines/);
+    expect(tree.lines(80, 31, Date.now()).length).toBeLessThanOrEqual(31);
   });
 });
 
