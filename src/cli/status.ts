@@ -3,6 +3,7 @@ import { serverStatus, troubleWords, type InstanceStatus, type ProcessStatus } f
 import { readConfigToLook, type CommandContext } from './context.ts';
 import { formatDuration } from './format.ts';
 import { printJson, printLine } from './io.ts';
+import { runningModelServer, type ModelServer } from './model-server-process.ts';
 
 export function addStatus(program: Command, context: CommandContext): void {
   program
@@ -15,12 +16,23 @@ export function addStatus(program: Command, context: CommandContext): void {
 async function status(context: CommandContext, json: boolean): Promise<void> {
   const home = readConfigToLook(context).home.value;
   const found = await serverStatus({ home });
-  if (json) return printJson(context.io.stdout, found);
-  if (found.trouble) printLine(context.io.stdout, troubleWords(home, found.trouble));
-  else if (found.instances.length === 0)
-    return printLine(context.io.stdout, 'Nothing runs. errand up starts server and workers.');
-  for (const instance of found.instances)
-    for (const line of instanceLines(instance)) printLine(context.io.stdout, line);
+  const model = runningModelServer(home);
+  const modelServer = model && { url: model.url, pid: model.process.pid };
+  if (json) return printJson(context.io.stdout, { ...found, modelServer });
+  const lines = [...found.instances.flatMap(instanceLines), ...(model ? [modelServerLine(model)] : [])];
+  if (found.trouble) lines.unshift(troubleWords(home, found.trouble));
+  else if (found.instances.length === 0) lines.unshift(NOTHING[model ? 'besides' : 'atAll']);
+  for (const line of lines) printLine(context.io.stdout, line);
+}
+
+const NOTHING = {
+  atAll: 'Nothing runs. errand up starts server and workers.',
+  besides: 'No server and no worker runs. errand up starts them.',
+};
+
+/** The same of the model simulator that a demo has started. */
+export function modelServerLine({ url, process }: ModelServer): string {
+  return `model simulator: ${url} · pid ${process.pid}`;
 }
 
 /** What one server and its workers look like to a person. */

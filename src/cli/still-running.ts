@@ -1,7 +1,8 @@
 import { serverStatus } from '../server/index.ts';
+import { commandName } from './command-name.ts';
 import { readConfigToLook, type CommandContext } from './context.ts';
 import { runningModelServer } from './model-server-process.ts';
-import { instanceLines } from './status.ts';
+import { instanceLines, modelServerLine } from './status.ts';
 
 /** What goes on when this command has ended, and how to stop it. */
 export async function stillRunning(context: CommandContext): Promise<readonly string[]> {
@@ -10,9 +11,13 @@ export async function stillRunning(context: CommandContext): Promise<readonly st
   const model = runningModelServer(home);
   const lines = [
     ...instances.filter(({ running }) => running).flatMap(instanceLines),
-    ...(model ? [`model simulator: ${model.url} · pid ${model.process.pid}`] : []),
+    ...(model ? [modelServerLine(model)] : []),
   ];
   return lines.length === 0
     ? []
-    : ['Still running:', ...lines.map((line) => `  ${line}`), 'Stop all of it: errand down'];
+    : [
+        'Still running:',
+        ...lines.map((line) => `  ${line}`),
+        `Stop all of it: ${commandName(readConfig(context), context.io.env)} down`,
+      ];
 }
