@@ -2,7 +2,7 @@ import { loadConfig, type Config, type ConfigError } from '../config.ts';
 import { homeTrouble, troubleWords } from '../server/index.ts';
 import { findRun, RunLookupError, type FoundRun } from '../store/find-run.ts';
 import { listAgents } from '../store/listing.ts';
-import { CliError } from './cli-error.ts';
+import { CliError, EXIT } from './cli-error.ts';
 import { printLine, printProblem, type CliIo } from './io.ts';
 
 /** What every command gets: its process and how to say how it went. */
@@ -58,6 +58,33 @@ export async function findRunOrSay(config: Config, idOrPart: string): Promise<Fo
     if (error instanceof RunLookupError) return { problem: error.message };
     throw error;
   }
+}
+
+/** What `work` reads of a transcript; a CliError says in one line why it cannot be read. */
+export async function readOrSay<Value>(file: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    throw new CliError(
+      `The transcript cannot be read: ${unreadable(file, error)}. errand doctor lists what is wrong in this home.`,
+      EXIT.failed,
+      { cause: error },
+    );
+  }
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'is missing',
+  EACCES: 'may not be read by this user',
+  EPERM: 'may not be read by this user',
+  ELOOP: 'is a symbolic link, which is not followed',
+};
+
+function unreadable(file: string, error: Error): string {
+  const words = UNREADABLE[(error as NodeJS.ErrnoException).code ?? ''];
+  if (words !== undefined) return `${file} ${words}`;
+  return error.message.includes(file) ? error.message : `${file}: ${error.message}`;
 }
 
 /** The agent of a run that an id, its beginning or a part of its description means; the root without a name. */

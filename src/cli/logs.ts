@@ -3,9 +3,17 @@ import { colors as pc } from './colors.ts';
 import { transcriptFile } from '../store/layout.ts';
 import { readTranscript } from '../store/read.ts';
 import type { ContentBlock, TranscriptRecord } from '../store/records.ts';
-import { findRunOrSay, lookUpAgent, readConfigToLook, warn, warnOfTrouble, type CommandContext } from './context.ts';
+import {
+  findRunOrSay,
+  lookUpAgent,
+  readConfigToLook,
+  readOrSay,
+  warn,
+  warnOfTrouble,
+  type CommandContext,
+} from './context.ts';
 import { resultText } from './follow/events.ts';
-import { formatTurns, formatUsage } from './format.ts';
+import { formatLines, formatTurns, formatUsage } from './format.ts';
 import { printJson, printLine } from './io.ts';
 import { cutTo, oneLine, printable } from './text.ts';
 import { lookUpUnopened, unopenedWords } from './unopened.ts';
@@ -35,13 +43,12 @@ async function logs(context: CommandContext, name: string, options: LogsOptions)
   }
   const agentId = await lookUpAgent(config, run, options.agent);
   const file = transcriptFile(config.home.value, { runId: run.runId, agentId, transcript: run.transcript });
-  const { records, skipped, tornBytes } = await readTranscript(file);
+  const { records, skipped, tornBytes } = await readOrSay(file, () => readTranscript(file));
   for (const record of records) {
     if (options.json) printJson(context.io.stdout, record);
     else for (const line of transcriptLines(record)) printLine(context.io.stdout, line);
   }
-  if (skipped.lines > 0)
-    warn(context, `${skipped.lines} lines (${skipped.bytes} bytes) are no records and were skipped.`);
+  if (skipped.lines > 0) warn(context, `${formatLines(skipped.lines)} (${skipped.bytes} bytes) skipped: no record.`);
   if (tornBytes > 0) warn(context, `The last line is not whole (${tornBytes} bytes).`);
 }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { isUnreachable } from '../client.ts';
 import { ConfigError } from '../config.ts';
+import { NotAFile } from '../store/files.ts';
 import { ERRAND_VERSION } from '../version.ts';
 import { addCancel } from './cancel.ts';
 import { CliError, EXIT } from './cli-error.ts';
@@ -69,6 +70,8 @@ function explain(io: CliIo, error: unknown): number {
   if (error instanceof CliError) return say(io, error.message, error.exitCode);
   if (error instanceof ConfigError) return sayEach(io, error.message);
   if (isUnreachable(error)) return say(io, error instanceof Error ? error.message : String(error), EXIT.unreachable);
+  if (error instanceof NotAFile)
+    return say(io, `${error.message}. errand doctor lists what is wrong in this home.`, EXIT.failed);
   const trouble = machineTrouble(error);
   if (trouble !== undefined) return say(io, trouble, EXIT.failed);
   return say(io, `a bug in errand, or something it does not expect: ${stackOf(error)}`, EXIT.failed);

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { colors as pc } from './colors.ts';
 import type { FoundRun } from '../store/find-run.ts';
 import { readFirstRecord } from '../store/read.ts';
 import { diffSince } from '../snapshot/snapshot.ts';
-import { warn, type CommandContext } from './context.ts';
+import { readOrSay, warn, type CommandContext } from './context.ts';
+import { formatLines } from './format.ts';
 import { printLine } from './io.ts';
 import { printable } from './text.ts';
 
@@ -15,7 +17,8 @@ export interface RunDiffOptions {
 
 /** Prints what changed in the run's workspace since it began. */
 export async function printRunDiff(context: CommandContext, { home, run, maxLines }: RunDiffOptions): Promise<void> {
-  const { workspace } = await readFirstRecord(run.file);
+  const { workspace } = await readOrSay(run.file, () => readFirstRecord(run.file));
+  if (!existsSync(workspace)) return warn(context, `No diff: the workspace ${workspace} is not there any more.`);
   const diff = await diffSince({ home, runId: run.runId, workspace, env: context.io.env });
   if (diff === undefined)
     return warn(context, 'No diff: there is no snapshot of the workspace from the start of this run.');
@@ -31,7 +34,7 @@ function printLines(
 ): void {
   for (const line of lines.slice(0, maxLines)) printLine(io.stdout, colored(printable(line)));
   if (lines.length > maxLines)
-    printLine(io.stdout, `… ${lines.length - maxLines} more lines; see errand show ${runId} --diff`);
+    printLine(io.stdout, `… ${formatLines(lines.length - maxLines, 'more')}; see errand show ${runId} --diff`);
 }
 
 function colored(line: string): string {

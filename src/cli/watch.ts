@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { rootTranscriptFile } from '../store/layout.ts';
 import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
-import { findRunOrSay, readConfigToLook, type CommandContext } from './context.ts';
+import { findRunOrSay, readConfigToLook, readOrSay, type CommandContext } from './context.ts';
 import { announce, followToTheEnd, reportEnded } from './follow/follow-command.ts';
 import { openSession, withSession } from './session.ts';
 
@@ -24,7 +24,7 @@ async function watch(context: CommandContext, name: string, json: boolean): Prom
   if ('problem' in found) return watchUnopened(context, { config, name, json, problem: found.problem });
   const { runId, transcript: stem, file } = found;
   const run = { runId, stem, file };
-  const { status, error } = await loadMeta(home, { runId, agentId: runId, transcript: stem });
+  const { status, error } = await readOrSay(file, () => loadMeta(home, { runId, agentId: runId, transcript: stem }));
   // What has ended is told from the files: no server is needed, and none is started.
   if (status !== 'running') {
     announce(context, { config, run, json });

@@ -21,13 +21,18 @@ export class RunFileError extends Error {
   override readonly name = 'RunFileError';
 }
 
+/** Something else than a regular file stands where one of ours should be. */
+export class NotAFile extends RunFileError {
+  override readonly name = 'NotAFile';
+}
+
 /** Opens a regular file and nothing else: a link, FIFO, folder or device is an error, never a wait. */
 export async function openRegular(file: string, flags: number = O_RDONLY): Promise<OpenedFile> {
   const handle = await open(file, flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
   try {
     const stats = await handle.stat();
     if (stats.isFile()) return { handle, stats };
-    throw new RunFileError(`${file} is not a regular file`);
+    throw new NotAFile(`${file} is ${stats.isDirectory() ? 'a folder, ' : ''}not a regular file`);
   } catch (error) {
     await handle.close();
     throw error;
