@@ -38,7 +38,7 @@ export function addRun(program: Command, context: CommandContext): void {
     .option('--workspace <dir>', 'the folder to work in (default: this one)')
     .option('--model <id>', 'the model to ask')
     .option('--sandbox <mode>', SANDBOX_MODES.join(' | '), parseSandbox)
-    .option('--max-turns <n>', 'most turns of the root agent', parseWhole(1, 10_000))
+    .option('--max-turns <n>', 'most turns of the root agent; one more of text alone may follow', parseWhole(1, 10_000))
     .option('--timeout <time>', 'longest time of the run: 90s, 30m, 2h, 3d', parseDuration)
     .option('--hops <n>', `levels of sub-agents, at most ${MAX_HOPS}`, parseWhole(0, MAX_HOPS))
     .option('--id <id>', 'id of the run instead of one made from the prompt', parseRunId)

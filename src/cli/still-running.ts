@@ -18,6 +18,6 @@ export async function stillRunning(context: CommandContext): Promise<readonly st
     : [
         'Still running:',
         ...lines.map((line) => `  ${line}`),
-        `Stop all of it: ${commandName(readConfig(context), context.io.env)} down`,
+        `Stop all of it: ${commandName(readConfigToLook(context), context.io.env)} down`,
       ];
 }

@@ -18,12 +18,12 @@ export interface OpenedFile {
 
 /** A file that a run needs is not what it was: emptied, damaged, or another's. What is there now is left alone. */
 export class RunFileError extends Error {
-  override readonly name = 'RunFileError';
+  override readonly name: string = 'RunFileError';
 }
 
 /** Something else than a regular file stands where one of ours should be. */
 export class NotAFile extends RunFileError {
-  override readonly name = 'NotAFile';
+  override readonly name: string = 'NotAFile';
 }
 
 /** Opens a regular file and nothing else: a link, FIFO, folder or device is an error, never a wait. */

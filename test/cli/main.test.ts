@@ -1,9 +1,22 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { describeScenarios, startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { main } from '../../src/cli/main.ts';
+import { writeModelServer } from '../../src/cli/model-server-process.ts';
+import { CANCELLED_JOB } from '../../src/jobs/job-result.ts';
+import { loadMeta } from '../../src/store/meta.ts';
 import { createTestIo, errand } from './fake-io.ts';
 import { mountSmallDisk, remount, smallDiskProblem, unmount } from '../helpers/small-disk.ts';
 import { RecordedRun } from './recorded-run.ts';
@@ -172,6 +185,77 @@ describe('the model of a run', () => {
   }, 20_000);
 });
 
+describe('a model server that is away', () => {
+  it('is named when no model is chosen, and not said to be silent about its models', async () => {
+    const { code, err } = await cli(['run', 'x'], {
+      ANTHROPIC_API_KEY: 'k',
+      ANTHROPIC_BASE_URL: 'http://me:hidden@127.0.0.1:9/',
+    });
+    expect(err).toMatch(/No model is chosen: .* is not known: nobody answers at http:\/\/127\.0\.0\.1:9\.\n$/);
+    expect(err).not.toMatch(/hidden|does not say/);
+    expect(code).toBe(2);
+  });
+});
+
+describe('a transcript that cannot be read', () => {
+  const READERS = [['logs'], ['show', '--diff'], ['watch']];
+  const spoilt = [
+    ['a folder', (file: string) => mkdirSync(file), /is a folder, not a regular file/, READERS],
+    ['a FIFO', (file: string) => execFileSync('mkfifo', [file]), /is not a regular file/, READERS],
+    ['a link', (file: string) => symlinkSync('/etc/hosts', file), /is a symbolic link, which is not followed/, READERS],
+    ['empty', (file: string) => writeFileSync(file, ''), /the file is empty/, [['show', '--diff']]],
+  ] as const;
+
+  function spoil(make: (file: string) => unknown, agentId?: string): void {
+    const run = new RecordedRun(home, 'job-abc123');
+    run.start();
+    run.start({}, 'aaaaaaaaaaaa');
+    rmSync(run.file(agentId));
+    make(run.file(agentId));
+  }
+
+  it.each(spoilt)('%s: every command that reads it says so in one line', async (_, make, message, commands) => {
+    spoil(make);
+    for (const [command = '', ...more] of commands) {
+      const { code, err } = await cli([command, 'job', ...more]);
+      expect(err).toMatch(message);
+      expect(err).not.toMatch(/bug|^\s+at /m);
+      expect(err.trim().split('\n')).toHaveLength(1);
+      expect(code).toBe(1);
+    }
+    expect((await cli(['ps'])).code).toBe(0);
+    expect((await cli(['show', 'job'])).err).not.toMatch(/bug/);
+  });
+
+  it("a sub-agent's that is missing is named by logs, and show still has the others", async () => {
+    spoil(() => writeFileSync(join(metaFolder(), 'agent-aaaaaaaaaaaa.meta.json'), '{}'), 'aaaaaaaaaaaa');
+    const { err, code } = await cli(['logs', 'job', '--agent', 'aaaaaaaaaaaa']);
+    expect(err).toMatch(/is no agent of run job-abc123/);
+    expect(code).toBe(2);
+    expect(await cli(['show', 'job'])).toMatchObject({ code: 0, out: expect.stringMatching(/Do the job \(root\)/) });
+  });
+
+  it('of which the list knew more when it was written: ps and show warn and show what they know', async () => {
+    const run = new RecordedRun(home, 'job-abc123');
+    run.start();
+    await cli(['ps']);
+    const place = { runId: run.runId, agentId: run.runId, transcript: run.stem };
+    await loadMeta(home, place, { repair: true });
+    rmSync(run.file());
+    symlinkSync('/etc/hosts', run.file());
+    expect(await cli(['show', 'job'])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/Do the job/),
+      err: expect.stringMatching(/ELOOP/),
+    });
+  });
+
+  function metaFolder(): string {
+    const run = new RecordedRun(home, 'job-abc123');
+    return join(run.file('aaaaaaaaaaaa'), '..');
+  }
+});
+
 describe('reading without a server', () => {
   function record(runId = 'job-abc123'): RecordedRun {
     const run = new RecordedRun(home, runId);
@@ -210,6 +294,56 @@ describe('reading without a server', () => {
     });
   });
 
+  it('an unfinished run of which nothing works is shown as waiting, with what goes on with it', async () => {
+    const run = new RecordedRun(home, 'going-on');
+    run.start();
+    run.reply(1, 'still at it');
+    run.start({}, 'aaaaaaaaaaaa');
+    const words = /waiting: nothing runs; errand up goes on with it \(last step .*\d\d:\d\d\)\n/;
+    expect((await cli(['ps'])).out).toMatch(/\ngoing-on +waiting .*\n {2}waiting: nothing runs/);
+    const { out } = await cli(['show', 'going-on']);
+    expect(out).toMatch(/\(root\) · waiting\n/);
+    expect(out).toMatch(words);
+    expect(out.match(/waiting:/g)).toHaveLength(1);
+    for (const argv of [
+      ['ps', '--json'],
+      ['show', 'going-on', '--json'],
+    ]) {
+      const json = JSON.parse((await cli(argv)).out) as unknown;
+      expect(json).toMatchObject({ status: 'running', waitingFor: expect.stringMatching(/^nothing runs; errand up/) });
+    }
+    expect(existsSync(join(home, 'server'))).toBe(false);
+  });
+
+  it('what has ended waits for nothing', async () => {
+    record();
+    expect((await cli(['ps'])).out).not.toMatch(/waiting/);
+    expect((await cli(['ps', '--json'])).out).not.toMatch(/waitingFor/);
+  });
+
+  it('the ended line, the result line and the text agree on the turns of a cancelled run', async () => {
+    const run = new RecordedRun(home, 'stopped');
+    run.start();
+    run.reply(1, 'On it.', [{ callId: 't1.0', name: 'bash', kind: 'bash', summary: 'bash sleep', toolUseId: 'x' }]);
+    run.seal(2, [{ callId: 't1.0', text: CANCELLED_JOB, isError: true }]);
+    run.end('cancelled', 1);
+    const { out } = await cli(['watch', 'stopped', '--json']);
+    const lines = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.filter(({ type }) => type === 'ended' || type === 'result').map(({ turns }) => turns)).toEqual([1, 1]);
+    expect((await cli(['watch', 'stopped'])).out).toMatch(/^cancelled · 1 turn$/m);
+  });
+
+  it('show --diff of a run whose workspace is gone says so', async () => {
+    const run = record();
+    expect(await cli(['show', run.runId, '--diff'])).toMatchObject({
+      code: 0,
+      err: 'No diff: the workspace /workspace is not there any more.\n',
+    });
+  });
+
   it('show prints the tree; --json nests the children under agents', async () => {
     record();
     const { out, code } = await cli(['show', 'job']);
@@ -233,7 +367,7 @@ describe('reading without a server', () => {
     expect(out).toContain('I read it.');
     expect(out).not.toContain('\u001B[31m');
     expect(out).toMatch(/← line one\n {4}line two/);
-    expect(err).toMatch(/1 lines .* skipped/);
+    expect(err).toMatch(/1 line \(6 bytes\) skipped: no record/);
   });
 
   it('logs --json prints the records of the agent that was named', async () => {
@@ -300,6 +434,19 @@ describe('reading without a server', () => {
     });
     expect(err).toBe('');
     expect(code).toBe(exitCode);
+  });
+
+  it('status names the model simulator that a demo left running', async () => {
+    mkdirSync(join(home, 'server'));
+    writeModelServer(join(home, 'server/model-server.json'), 4711);
+    const { out } = await cli(['status']);
+    expect(out).toMatch(
+      new RegExp(`^No server and no worker runs.*\\nmodel simulator: http://127.0.0.1:4711 · pid ${process.pid}\\n$`),
+    );
+    expect(JSON.parse((await cli(['status', '--json'])).out)).toMatchObject({
+      running: false,
+      modelServer: { url: 'http://127.0.0.1:4711', pid: process.pid },
+    });
   });
 
   it('status and ps say what to do when there is nothing', async () => {
