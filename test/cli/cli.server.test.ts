@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { waitFor } from '../helpers/wait.ts';
 
 const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
 
@@ -106,6 +107,18 @@ describe('the command line with its own embedded server', () => {
     expect(watched.code).toBe(4);
     expect((await errand(['cancel', 'slow'])).out).toMatch(/had ended: cancelled/);
   });
+
+  it('says of a run that was stopped with everything else what goes on with it, and starts nothing to say it', async () => {
+    expect((await errand(['run', '--detach', '--id', 'left', '[[scenario:slow ms=60000]] wait'])).code).toBe(0);
+    await waitFor('the run to have its files', async () => (await errand(['ps'])).out.includes('left'), 60_000);
+    await errand(['down']);
+    const words = /waiting: nothing runs; errand up goes on with it/;
+    expect((await errand(['ps'])).out).toMatch(
+      /\nleft +waiting .*\n {2}waiting: nothing runs; errand up goes on with it/,
+    );
+    expect((await errand(['show', 'left'])).out).toMatch(words);
+    expect((await errand(['status'])).out).toMatch(/^Nothing runs/);
+  }, 120_000);
 
   it('keeps the key out of every file of the home', async () => {
     const found = await new Promise<string>((done) => {

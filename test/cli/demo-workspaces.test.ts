@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -45,12 +45,17 @@ describe('folders of demos', () => {
     await create('ended');
     record('ended', 'completed');
     const other = mkdtempSync(join(tmpdir(), 'not-a-demo-'));
+    const elsewhere = join(other, 'errand-demo-x');
+    mkdirSync(elsewhere);
     const link = join(tmpdir(), `errand-demo-link-${process.pid}`);
     symlinkSync(other, link);
     made.push(other, link);
-    const list = [other, link, home, `${home}/../errand-demo-x/..`].map((workspace) => ({ workspace, runId: 'ended' }));
+    const list = [other, elsewhere, link, home, `${home}/../errand-demo-x/..`].map((workspace) => ({
+      workspace,
+      runId: 'ended',
+    }));
     writeFileSync(join(home, 'server/demo-workspaces.json'), JSON.stringify(list));
     await create('next');
-    expect([other, link, home].map((folder) => existsSync(folder))).toEqual([true, true, true]);
+    expect([other, elsewhere, link, home].map((folder) => existsSync(folder))).toEqual([true, true, true, true]);
   });
 });
