@@ -6,7 +6,8 @@ import { instanceLines, modelServerLine } from './status.ts';
 
 /** What goes on when this command has ended, and how to stop it. */
 export async function stillRunning(context: CommandContext): Promise<readonly string[]> {
-  const home = readConfigToLook(context).home.value;
+  const config = readConfigToLook(context);
+  const home = config.home.value;
   const { instances } = await serverStatus({ home });
   const model = runningModelServer(home);
   const lines = [
@@ -18,6 +19,6 @@ export async function stillRunning(context: CommandContext): Promise<readonly st
     : [
         'Still running:',
         ...lines.map((line) => `  ${line}`),
-        `Stop all of it: ${commandName(readConfigToLook(context), context.io.env)} down`,
+        `Stop all of it: ${commandName(config, context.io.env)} down`,
       ];
 }
