@@ -30,14 +30,23 @@ export async function liveWithServer(options: WorkerLivesOptions): Promise<void>
   const lives: Promise<void>[] = [];
   for (let worker: LivingWorker | undefined = await create(); worker !== undefined; worker = await nextLife(options)) {
     const life = worker.run();
-    lives.push(life);
     options.onAlive(worker);
     const isLost = await outlivesServer(options, life);
+    lives.push(isLost ? life.catch(reportTo(options)) : life);
     if (!isLost) break;
     options.warn('the server is gone; what is remembered of its workflows goes too');
     worker.shutdown();
   }
   await Promise.all(lives);
+}
+
+// One that cannot even end in order takes nobody with it: its successors have open calls of their own.
+function reportTo({ warn }: WorkerLivesOptions) {
+  return (error: unknown) => warn(`the worker from before the server was lost ended badly: ${toMessage(error)}`);
+}
+
+function toMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** True once the server is lost; false when the process is to end, or the worker ended by itself. */
@@ -58,7 +67,7 @@ async function nextLife({ create, server, shutdown, warn }: WorkerLivesOptions):
     try {
       return await create();
     } catch (error) {
-      warn(`cannot work yet: ${error instanceof Error ? error.message : String(error)}`);
+      warn(`cannot work yet: ${toMessage(error)}`);
     }
   }
   return undefined;

@@ -101,6 +101,20 @@ describe('liveWithServer', () => {
     await over;
   });
 
+  it('goes on when the one before cannot end in order', async () => {
+    const { over, workers, alive, warnings, goAway, comeBack, tellToEnd } = start();
+    await until(() => alive.length === 1);
+    const [first] = workers;
+    if (first) first.hasWork = true;
+    goAway();
+    comeBack();
+    await until(() => alive.length === 2);
+    first?.fail(new Error('no line'));
+    await until(() => warnings.includes('the worker from before the server was lost ended badly: no line'));
+    tellToEnd();
+    await over;
+  });
+
   it('tries again while the server is back but cannot be worked for yet', async () => {
     const { over, alive, warnings, goAway, comeBack, tellToEnd } = start({ failCreations: 2 });
     await until(() => alive.length === 1);

@@ -18,6 +18,15 @@ export async function stopLeftovers({ instance, state, graceMs, log }: StopLefto
   const workers = (state?.workers ?? []).flatMap(({ process }) => process ?? []).filter(isAlive);
   if (workers.length > 0) log(`stopping ${workers.length} workers whose supervisor was killed`);
   await stopProcesses(workers, graceMs);
+  await stopLeftoverServer({ instance, state, log });
+}
+
+/** Ends the Temporal server that a dead supervisor left. Two on one database would be the end of it. */
+export async function stopLeftoverServer({
+  instance,
+  state,
+  log,
+}: Omit<StopLeftoversOptions, 'graceMs'>): Promise<void> {
   const servers = uniqueByPid([...[state?.temporal?.process ?? []].flat(), ...serversOn(instance.database)]).filter(
     isAlive,
   );
@@ -25,7 +34,8 @@ export async function stopLeftovers({ instance, state, graceMs, log }: StopLefto
   await stopProcesses(servers, SERVER_GRACE_MS);
 }
 
-async function stopProcesses(processes: readonly ProcessIdentity[], graceMs: number): Promise<void> {
+/** SIGTERM, then SIGKILL after the grace time. Resolves when all are gone. */
+export async function stopProcesses(processes: readonly ProcessIdentity[], graceMs: number): Promise<void> {
   for (const one of processes) signalProcess(one, 'SIGTERM');
   const areGone = () => !processes.some(isAlive);
   if (await waitUntil(areGone, { timeoutMs: graceMs })) return;

@@ -5,11 +5,13 @@ import { modelServerOf } from '../model-server-id.ts';
 import { ownIdentity, type ProcessIdentity } from '../process-identity.ts';
 import { listenForRequests, SupervisorStopping, type EnsureRequest, type ServerInfo } from './control.ts';
 import type { Instance } from './instance.ts';
-import { CONTROL_VERSION, writeState, type InstanceState } from './instance-state.ts';
+import { CONTROL_VERSION, writeState, type InstanceState, type WorkerRecord } from './instance-state.ts';
+import { LeftoverWorkers } from './leftover-workers.ts';
+import { stopLeftoverServer } from './leftovers.ts';
 import { LOOPBACK } from './ports.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import { NAMESPACE, TemporalServer } from './temporal-server.ts';
-import { onWorkerDeath, type WorkerDeath } from './worker-death.ts';
+import { onWorkerDeath } from './worker-death.ts';
 import { WorkerPool, type WantedWorkers } from './worker-pool.ts';
 
 export interface SupervisionOptions {
@@ -34,6 +36,7 @@ export class Supervision {
   readonly #startedAt = new Date().toISOString();
   readonly #temporal: TemporalServer | undefined;
   readonly #pool: WorkerPool;
+  #leftovers: LeftoverWorkers | undefined;
   readonly #listeners = new Set<(line: string) => void>();
   /** Said before anybody listened: the first who asks hears it. */
   #unheard: string[] = [];
@@ -60,6 +63,21 @@ export class Supervision {
     for (const listener of this.#listeners) listener(line);
   };
 
+  /**
+   * Ends what a killed supervisor left: its server now, since there may be one only; its workers in their own time, in
+   * the state file until they are gone. The server hears of each end: it would find out by time-outs.
+   */
+  async takeOver(state: InstanceState | undefined): Promise<void> {
+    this.#leftovers = new LeftoverWorkers({
+      workers: state?.workers ?? [],
+      graceMs: this.#options.graceMs,
+      log: this.note,
+      onGone: (worker) => this.#forget(worker),
+    });
+    await this.#leftovers.whenHandedOver();
+    await stopLeftoverServer({ instance: this.#instance, state, log: this.note });
+  }
+
   /** Starts everything. Does not wait for it: whoever needs it asks, and is told then. */
   async begin(): Promise<void> {
     if (this.#isStopping) return;
@@ -75,7 +93,7 @@ export class Supervision {
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#control?.close();
-    await this.#pool.stop();
+    await Promise.all([this.#pool.stop(), this.#leftovers?.whenGone()]);
     // What a killed worker held is handed over now, or the next start waits for its time-outs.
     await Promise.race([Promise.all(this.#reports), sleep(REPORT_GRACE_MS)]);
     await this.#temporal?.stop();
@@ -135,19 +153,28 @@ export class Supervision {
       instance: this.#instance,
       graceMs: this.#options.graceMs,
       onChange: () => this.#save(),
-      onDeath: ({ identity, cause }) => {
-        const environment = this.#pool.wanted?.environment ?? process.env;
-        const address = this.#temporal?.address;
-        this.#report({ identity, cause, home: this.#instance.home, address, environment, log: this.note });
-      },
+      onDeath: ({ identity, cause }) => this.#report(identity, cause),
     });
   }
 
-  #report(death: WorkerDeath): void {
-    const told = onWorkerDeath(death)
-      .catch((error: Error) => this.note(`the server was not told of the death of ${death.identity}: ${error.message}`))
+  #forget({ identity }: WorkerRecord): void {
+    if (this.#control !== undefined) this.#save();
+    if (identity !== '') this.#report(identity, 'was left by a killed supervisor and is gone');
+  }
+
+  #report(identity: string, cause: string): void {
+    const told = this.#tellServer(identity, cause)
+      .catch((error: Error) => this.note(`the server was not told of the death of ${identity}: ${error.message}`))
       .finally(() => this.#reports.delete(told));
     this.#reports.add(told);
+  }
+
+  async #tellServer(identity: string, cause: string): Promise<void> {
+    // Before its first start nobody knows where the embedded server will be.
+    if (this.#temporal?.address === undefined) await this.#temporal?.whenReady();
+    const environment = this.#pool.wanted?.environment ?? process.env;
+    const address = this.#temporal?.address;
+    await onWorkerDeath({ identity, cause, home: this.#instance.home, address, environment, log: this.note });
   }
 
   // The server came back. If a stranger took its port meanwhile it has another address, and the workers must learn it.
@@ -192,7 +219,7 @@ export class Supervision {
       ports: this.#temporal?.ports,
       temporal: this.#temporal?.record,
       modelServer: this.#pool.wanted && modelServerOf(this.#pool.wanted.environment),
-      workers: this.#pool.records,
+      workers: [...this.#pool.records, ...(this.#leftovers?.records ?? [])],
     };
   }
 

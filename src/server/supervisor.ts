@@ -3,12 +3,11 @@ import { isSameFolder, placeOf } from '../home.ts';
 import { createInstanceFolders, instanceOf } from './instance.ts';
 import { readState } from './instance-state.ts';
 import { releaseLock, takeLock } from './life-lock.ts';
-import { stopLeftovers } from './leftovers.ts';
 import { Supervision } from './supervision.ts';
 import { EXIT_ALREADY_RUNNING, fromArgument } from './supervisor-options.ts';
 
-// The detached process behind `errand up`: it takes the instance's lock for its whole life, ends what a killed
-// predecessor left, and then keeps server and workers alive until it gets SIGTERM.
+// The detached process behind `errand up`: it takes the instance's lock for its whole life, takes over from a killed
+// predecessor, and then keeps server and workers alive until it gets SIGTERM.
 const options = fromArgument(process.argv[2]);
 const instance = instanceOf(options.home, options.other);
 process.on('SIGHUP', () => log('the terminal closed; going on'));
@@ -17,7 +16,7 @@ createInstanceFolders(instance);
 const home = placeOf(instance.home);
 if (!takeLock(instance.lock, home)) process.exit(EXIT_ALREADY_RUNNING);
 
-// Until all of it is gone the state file of the predecessor is the only record of what it left.
+// Until this one has written its own, the state file of the predecessor is the only record of what it left.
 let isCleared = false;
 let isEnding = false;
 const onHomeGone = () => void end(`${instance.folder} was deleted or moved`);
@@ -25,7 +24,7 @@ const supervision = new Supervision({ options, instance, log, onHomeGone });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void end(signal));
 
 const leftBehind = readState(instance);
-await stopLeftovers({ instance, state: leftBehind, graceMs: options.graceMs, log: supervision.note });
+await supervision.takeOver(leftBehind);
 isCleared = true;
 await supervision.begin();
 

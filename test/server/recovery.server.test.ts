@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { WorkflowHandle } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { identifyProcess, isAlive } from '../../src/process-identity.ts';
 import { ensureServer, stopServer } from '../../src/server/index.ts';
 import { onWorkerDeath } from '../../src/server/worker-death.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
+import { listAgents } from '../../src/store/listing.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
@@ -159,6 +161,62 @@ describe('supervised workers', () => {
     for (const run of [building, silent, asking]) expect(await timeOuts(run.handle)).toEqual([]);
   }, 120_000);
 });
+
+describe('a supervisor that was killed', () => {
+  let harness: Harness;
+
+  beforeEach(async () => {
+    harness = await createHarness({ workers: 0 });
+  }, 60_000);
+
+  afterEach(async () => {
+    await stopServer({ home: harness.home, log: () => undefined });
+    await harness.close();
+  });
+
+  it('promise 5: with all its workers, is told to the server: a cancel waits for no call of theirs', async () => {
+    const { pids } = await supervise(harness, 'a-build');
+    const kid = (name: string) => ({ name: 'task', input: { description: name, prompt: command(name, 600) } });
+    const run = await harness.run(toScriptPrompt([{ calls: [kid('kid-one'), kid('kid-two')] }], 'above'));
+    for (const name of ['kid-one', 'kid-two'])
+      await waitFor(`${name} to work`, () => harness.processesIn(name).length > 0);
+    // Nobody is in a workflow task: there a kill costs its time-out, whoever is told.
+    await Promise.all((await handlesOf(harness, run)).map((handle) => isIdle(handle)));
+    for (const pid of [pids.supervisor, ...pids.workers]) process.kill(pid, 'SIGKILL');
+    await run.handle.cancel();
+    await supervise(harness, 'a-build');
+    await expect(run.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
+    for (const handle of await handlesOf(harness, run)) {
+      expect((await handle.describe()).status.name).toBe('CANCELLED');
+      // A workflow task may have waited in vain while there was no worker; no call may have been waited for.
+      expect(await timeOuts(handle)).not.toContain('activity timed out');
+    }
+    expect(['kid-one', 'kid-two'].flatMap((name) => harness.processesIn(name))).toEqual([]);
+  }, 120_000);
+
+  it('promise 3: leaves workers that finish their model call while others work already', async () => {
+    const first = await supervise(harness, 'a-build');
+    const run = await harness.run(toScriptPrompt([{ text: 'asked once', fault: { betweenMs: 1_500 } }], 'asked'));
+    await isAsking(harness, 'asked');
+    process.kill(first.pids.supervisor, 'SIGKILL');
+    const second = await supervise(harness, 'a-build');
+    expect(first.pids.workers.filter(isRunning)).toHaveLength(1);
+    expect(second.pids.workers.filter((pid) => first.pids.workers.includes(pid))).toEqual([]);
+    expect(await run.result()).toMatchObject({ status: 'completed', preview: 'asked once' });
+    expect(harness.simulator.ledger()).toHaveLength(1);
+    await waitFor('the last of them to end', () => first.pids.workers.filter(isRunning).length === 0);
+  }, 120_000);
+});
+
+/** The root's and its children's. */
+async function handlesOf(harness: Harness, run: Run): Promise<readonly WorkflowHandle[]> {
+  const { agents } = await listAgents(harness.home, run.stem);
+  return agents.map(({ agentId }) => (agentId === run.runId ? run.handle : run.child(agentId)));
+}
+
+async function isIdle(handle: WorkflowHandle): Promise<void> {
+  await waitFor('no workflow task to be open', async () => !(await handle.describe()).raw.pendingWorkflowTask);
+}
 
 function isRunning(pid: number): boolean {
   const identity = identifyProcess(pid);
