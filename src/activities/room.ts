@@ -25,7 +25,7 @@ export async function makeRoom(
 export async function makeMoreRoom(files: AgentFiles, rendered: RenderedAgent, turn: number): Promise<boolean> {
   const context = contextOf(files, rendered);
   const window = contextSize(context.records, context);
-  return stub(files, turn, 'stubbed.2', { ...context, window, share: 0 });
+  return stub(files, turn, 'stubbed.2', { ...context, window, share: 0, most: 0.6 });
 }
 
 function contextOf(files: AgentFiles, { systemPrompt, tools }: RenderedAgent) {

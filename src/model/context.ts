@@ -11,7 +11,7 @@ const STUB_BYTES = 250;
 /** Smaller results stay: a stub would save next to nothing and cost the cache. Todo lists are below it. */
 const SMALLEST_STUBBED_BYTES = 1024;
 
-/** Results of this many last turns stay whole: the model is still working with them. */
+/** Results of this many last turns stay whole as long as the request fits: the model is still working with them. */
 const FRESH_TURNS = 2;
 
 /** Turns of about one age; within them the largest result goes first. */
@@ -55,23 +55,38 @@ export interface StubPlan extends ContextOptions {
   readonly share?: number;
   /** Of the window, down to where. Default 0.6: not every turn may cost the cache its prefix. */
   readonly target?: number;
+  /** Of the window, what a request may have without being refused: above it fresh results go as well. Default 1. */
+  readonly most?: number;
 }
 
 /**
  * `tool_use` ids whose results are to become stubs; none while there is room. Old ones first, of one age the largest
- * first. To be recorded as an event before the next request. May fall short of the target when recent turns are large.
+ * first; those of the last turns only where the request would be refused with them. To be recorded as an event before
+ * the next request.
  */
-export function planStubs({ records, window, share = 0.8, target = 0.6, ...options }: StubPlan): string[] {
+export function planStubs({ records, window, share = 0.8, target = 0.6, most = 1, ...options }: StubPlan): string[] {
   const size = contextSize(records, options);
   if (size <= window * share) return [];
-  const chosen: string[] = [];
-  let excess = size - window * target;
-  for (const { id, bytes } of candidates(records)) {
-    if (excess <= 0) break;
-    chosen.push(id);
-    excess -= estimateTokens(bytes - STUB_BYTES);
+  const { old, fresh } = candidates(records);
+  const excess = size - window * target;
+  const chosen = largestOf(old, excess);
+  const left = size - savedBy(chosen);
+  const last = left > window * most ? largestOf(fresh, left - window * target) : [];
+  return [...chosen, ...last].map(({ id }) => id);
+}
+
+/** As many as it takes, in their order. */
+function largestOf(results: readonly Result[], excess: number): Result[] {
+  const chosen: Result[] = [];
+  for (const result of results) {
+    if (savedBy(chosen) >= excess) break;
+    chosen.push(result);
   }
   return chosen;
+}
+
+function savedBy(results: readonly Result[]): number {
+  return results.reduce((sum, { bytes }) => sum + estimateTokens(bytes - STUB_BYTES), 0);
 }
 
 interface Result {
@@ -81,15 +96,15 @@ interface Result {
   readonly age: number;
 }
 
-function candidates(records: readonly TranscriptRecord[]): Result[] {
+function candidates(records: readonly TranscriptRecord[]): { readonly old: Result[]; readonly fresh: Result[] } {
   const done = stubbedIds(records);
   const messages = records.filter(isUserMessage).filter((record) => toolResults(record).length > 0);
-  const results = messages
-    .slice(0, -FRESH_TURNS)
-    .flatMap((record, index) => toolResults(record).map((block) => toSized(block, Math.floor(index / TURNS_PER_AGE))));
-  return results
-    .filter(({ id, bytes }) => bytes >= SMALLEST_STUBBED_BYTES && !done.has(id))
-    .sort((a, b) => a.age - b.age || b.bytes - a.bytes);
+  const sized = (some: readonly UserMessageRecord[], turnsPerAge: number): Result[] =>
+    some
+      .flatMap((record, index) => toolResults(record).map((block) => toSized(block, Math.floor(index / turnsPerAge))))
+      .filter(({ id, bytes }) => bytes >= SMALLEST_STUBBED_BYTES && !done.has(id))
+      .sort((a, b) => a.age - b.age || b.bytes - a.bytes);
+  return { old: sized(messages.slice(0, -FRESH_TURNS), TURNS_PER_AGE), fresh: sized(messages.slice(-FRESH_TURNS), 1) };
 }
 
 function toSized(block: ContentBlock, age: number): Result {

@@ -92,9 +92,15 @@ describe('results to stub', () => {
     expect(planStubs({ records, window: 100_000, target: 0.7 })).toEqual(['c1', 'c2']);
   });
 
-  test('are never small ones nor those of the last two turns', () => {
-    const records = [...conversation(sizes), ...counted(7, 500_000)];
-    expect(planStubs({ records, window: 100_000 })).toEqual(['c1', 'c2', 'c0']);
+  test('are never small ones, nor those of the last two turns while the request fits', () => {
+    const records = [...conversation(sizes), ...counted(7, 100_000)];
+    expect(planStubs({ records, window: 100_000, target: 0.1 })).toEqual(['c1', 'c2', 'c0']);
+  });
+
+  test('are those of the last two turns too where the request would be refused with them, the older first', () => {
+    const records = [...conversation(sizes), ...counted(7, 130_000)];
+    expect(planStubs({ records, window: 100_000, target: 0.99 })).toEqual(['c1', 'c2', 'c0', 'c4']);
+    expect(planStubs({ records, window: 130_000, target: 0.6, most: 0.6 })).toEqual(['c1', 'c2', 'c0', 'c4', 'c5']);
   });
 
   test('go by age before size', () => {
@@ -104,8 +110,8 @@ describe('results to stub', () => {
   });
 
   test('are not decided twice', () => {
-    const records = [...conversation(sizes), ...counted(7, 500_000), stubbed(7, ['c1'])];
-    expect(planStubs({ records, window: 100_000 })).toEqual(['c2', 'c0']);
+    const records = [...conversation(sizes), ...counted(7, 100_000), stubbed(7, ['c1'])];
+    expect(planStubs({ records, window: 100_000, target: 0.1 })).toEqual(['c2', 'c0']);
     expect([...stubbedIds([...records, stubbed(8, ['c2'])])]).toEqual(['c1', 'c2']);
   });
 });
