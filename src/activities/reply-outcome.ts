@@ -19,7 +19,7 @@ export function toReply(files: AgentFiles, record: AssistantMessageRecord): Omit
   return {
     ...outcome,
     text: headOf(textOf(record), PREVIEW_BYTES),
-    ...(outcome.next === 'calls' && { calls: record.calls.map(toCall) }),
+    ...(outcome.next === 'calls' && { calls: withLastTodos(record.calls).map(toCall) }),
   };
 }
 
@@ -91,6 +91,12 @@ export function textOf(record: AssistantMessageRecord): string {
     .filter((block) => block.type === 'text' && typeof block.text === 'string')
     .map((block) => String(block.text))
     .join('\n');
+}
+
+/** Each list replaces the one before; all of a turn together can be more than the server takes in one payload. */
+function withLastTodos(calls: readonly RecordedCall[]): readonly RecordedCall[] {
+  const last = calls.findLast(({ todos }) => todos);
+  return calls.map((call) => (call === last ? call : { ...call, todos: undefined }));
 }
 
 /** The part of a recorded call that may enter history. */
