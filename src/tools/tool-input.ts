@@ -13,15 +13,21 @@ export function parseToolInput<Schema extends z.ZodType>(
 ): ParsedInput<Schema> {
   const parsed = tool.schema.safeParse(input);
   if (parsed.success) return { input: parsed.data };
-  const lines = parsed.error.issues.map((issue) => issueLine(issue, input, tool.schema));
-  return { problem: `The input of ${tool.name} is not valid:\n${lines.join('\n')}` };
+  const { issues } = parsed.error;
+  const lines = issues.slice(0, MAX_SHOWN).map((issue) => issueLine(issue, input, tool.schema));
+  const more = issues.length > MAX_SHOWN ? [`- and ${issues.length - MAX_SHOWN} more`] : [];
+  return { problem: `The input of ${tool.name} is not valid:\n${[...lines, ...more].join('\n')}` };
 }
+
+/** Of wrong fields, and of unknown keys: the answer stays in the conversation, and must not be as large as the input. */
+const MAX_SHOWN = 10;
 
 function issueLine(issue: z.core.$ZodIssue, input: unknown, schema: z.ZodType): string {
   const field = fieldName(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const unknown = issue.keys.map((key) => shownValue(key)).join(', ');
-    return `- ${field}: unknown ${unknown}; valid fields are ${validFields(schema, issue.path).join(', ')}`;
+    const unknown = issue.keys.slice(0, MAX_SHOWN).map((key) => shownValue(key));
+    if (issue.keys.length > MAX_SHOWN) unknown.push(`and ${issue.keys.length - MAX_SHOWN} more`);
+    return `- ${field}: unknown ${unknown.join(', ')}; valid fields are ${validFields(schema, issue.path).join(', ')}`;
   }
   const value = valueAt(input, issue.path);
   return `- ${field}: ${value === undefined ? 'missing' : `got ${shownValue(value)}`}; ${expectation(issue)}`;
