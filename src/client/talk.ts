@@ -6,7 +6,7 @@ import {
   type Client,
 } from '@temporalio/client';
 import { TRANSCRIPT_MEMO } from './start-run.ts';
-import { STATUS_QUERY, STEER_UPDATE, type AgentState, type SteeringMessage } from '../protocol.ts';
+import { MAX_PROMPT_BYTES, STATUS_QUERY, STEER_UPDATE, type AgentState, type SteeringMessage } from '../protocol.ts';
 
 /** What became of a request to a run: taken, or why not. */
 export type TalkOutcome =
@@ -64,8 +64,14 @@ const NOT_HEARD =
   'has not taken the message: no worker is at work on it (errand up starts workers). It may still be read when one is; ' +
   'errand logs shows whether it was';
 
+/** Said here: what the server cannot carry never reaches the agent, which would refuse it in the same words. */
+const TOO_LONG =
+  `refused the message: steer takes up to ${MAX_PROMPT_BYTES} bytes; put longer text in a file of the workspace and ` +
+  'name it';
+
 /** Adds a user message at the agent's next turn; answers why when the agent does not take it. */
 export async function steer(client: Client, workflowId: string, text: string): Promise<TalkOutcome> {
+  if (Buffer.byteLength(text) > MAX_PROMPT_BYTES) return { done: false, isUnknown: false, reason: TOO_LONG };
   const message: SteeringMessage = { id: `steer-${randomUUID()}`, text };
   const handle = client.workflow.getHandle(workflowId);
   try {
