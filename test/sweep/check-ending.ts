@@ -3,7 +3,7 @@ import type { Usage } from '../../src/protocol.ts';
 import type { EndRecord } from '../../src/store/records.ts';
 import type { Agent } from './agents.ts';
 import { LAST_WORDS, TODOS } from './job.ts';
-import { describe, todosOf } from './run.ts';
+import { describe, todosOf, toldToStopMs } from './run.ts';
 import type { JobRun } from './run.ts';
 import { lost, untrue } from './violation.ts';
 import type { Done, Violation } from './violation.ts';
@@ -52,7 +52,7 @@ async function agentProblems(input: EndingInput, agent: Agent): Promise<Violatio
   if (end === undefined || ends.length > 1) return [lost(`${role} has ${ends.length} terminal records`)];
   const workflow = await describe(input.world, meta.workflowId);
   return [
-    ...statusProblems(input, agent, end),
+    ...(await statusProblems(input, agent, end)),
     ...(workflow?.toLowerCase() === end.status ? [] : [lost(`the workflow of ${role} is ${workflow}`)]),
     ...(meta.status === end.status
       ? []
@@ -62,13 +62,21 @@ async function agentProblems(input: EndingInput, agent: Agent): Promise<Violatio
   ];
 }
 
-/** Who was asked to stop may complete all the same if the last request had left before. */
-function statusProblems({ cancelledMs, kills }: EndingInput, { role, records }: Agent, end: EndRecord): Violation[] {
+/**
+ * Whoever is told to stop may complete all the same if the last request had left before. An agent is told by its parent's
+ * next workflow task, and one that died with its worker is handed out again after its time-out.
+ */
+async function statusProblems(
+  { world, cancelledMs, kills }: EndingInput,
+  { role, records, meta }: Agent,
+  end: EndRecord,
+): Promise<Violation[]> {
   const said = lost(`${role} ended ${end.status}${end.error === undefined ? '' : `: ${end.error}`}`);
   if (cancelledMs === undefined) return end.status === 'completed' ? [] : [said];
   const lastAsked = Date.parse(records.findLast(({ type }) => type === 'attempt')?.at ?? '');
-  if (end.status === 'completed') return lastAsked <= cancelledMs ? [] : [said];
-  if (end.status !== 'cancelled') return [said];
+  if (end.status === 'completed' && lastAsked > ((await toldToStopMs(world, meta.workflowId)) ?? Infinity))
+    return [said];
+  if (end.status !== 'cancelled' && end.status !== 'completed') return [said];
   const endMs = Date.parse(end.at);
   const untilMs = kills.filter(({ atMs }) => atMs < endMs).map((kill) => kill.untilMs);
   const tookMs = endMs - Math.max(cancelledMs, ...untilMs);

@@ -57,6 +57,13 @@ export async function describe(world: World, workflowId: string): Promise<string
   }
 }
 
+/** When the server told an agent to stop; undefined if it did not. */
+export async function toldToStopMs(world: World, workflowId: string): Promise<number | undefined> {
+  const { events } = await world.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+  const told = events?.find((event) => event.workflowExecutionCancelRequestedEventAttributes);
+  return told?.eventTime ? Number(told.eventTime.seconds) * 1000 + (told.eventTime.nanos ?? 0) / 1e6 : undefined;
+}
+
 /** The root's todo list, as its workflow has it; an error where it cannot tell. */
 export async function todosOf(world: World, { runId }: JobRun): Promise<unknown> {
   return world.temporal.client.workflow.getHandle(runId).query<unknown>(TODOS_QUERY).catch(String);
