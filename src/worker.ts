@@ -34,6 +34,9 @@ const SHUTDOWN_GRACE_MS = 15_000;
 /** A worker that only ends what it does because its server was away takes as long as that takes. */
 const DRAIN_MS = 30 * 24 * 3600_000;
 
+/** The supervisor starts a worker again that no longer says so. */
+const ALIVE_EVERY_MS = 5_000;
+
 const IDENTITY = process.env.ERRAND_WORKER_IDENTITY ?? `errand-${process.pid}-${randomUUID().slice(0, 8)}`;
 
 const log = pino({ name: process.env.ERRAND_WORKER_NAME ?? 'worker' });
@@ -51,6 +54,10 @@ async function main(): Promise<void> {
   const deps = await createDeps(config, server, { shutdown: shutdown.signal, handOver: handOver.signal });
   // Held to the end: the SDK shuts itself down when nothing uses it, between two workers for example.
   const anchor = await NativeConnection.connect(connectionOptions(config));
+  setInterval(
+    () => process.connected && process.send?.({ type: 'alive', everyMs: ALIVE_EVERY_MS }),
+    ALIVE_EVERY_MS,
+  ).unref();
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.abort(workerShutdown()));
   shutdown.signal.addEventListener(

@@ -152,6 +152,7 @@ export class Supervision {
     return new WorkerPool({
       instance: this.#instance,
       graceMs: this.#options.graceMs,
+      log: this.note,
       onChange: () => this.#save(),
       onDeath: ({ identity, cause }) => this.#report(identity, cause),
     });

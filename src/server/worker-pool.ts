@@ -12,6 +12,7 @@ export interface WantedWorkers extends WorkerPlan {
 export interface WorkerPoolOptions {
   readonly instance: Instance;
   readonly graceMs: number;
+  readonly log: (line: string) => void;
   readonly onChange: () => void;
   readonly onDeath: WorkerProcessOptions['onDeath'];
 }
@@ -90,9 +91,9 @@ export class WorkerPool {
 
   #create(wanted: WantedWorkers, from: number): WorkerProcess[] {
     if (this.#isClosed) throw new Error('the workers are being stopped');
-    const { instance, onChange, onDeath } = this.#options;
+    const { instance, log, onChange, onDeath } = this.#options;
     const names = Array.from({ length: Math.max(0, wanted.count - from) }, (_, index) => `w${from + index + 1}`);
-    const workers = names.map((name) => new WorkerProcess({ instance, name, plan: wanted, onChange, onDeath }));
+    const workers = names.map((name) => new WorkerProcess({ instance, name, plan: wanted, log, onChange, onDeath }));
     for (const worker of workers) worker.begin();
     return workers;
   }

@@ -6,6 +6,7 @@ import { logFile, type Instance } from './instance.ts';
 import type { WorkerRecord } from './instance-state.ts';
 import { KeptProcess } from './kept-process.ts';
 import { lastLines, openLog } from './log-file.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { workerEnvironment, type Environment } from './worker-environment.ts';
 
 const READY_WITHIN_MS = 60_000;
@@ -23,11 +24,15 @@ export interface WorkerProcessOptions {
   readonly instance: Instance;
   readonly name: string;
   readonly plan: WorkerPlan;
+  readonly log: (line: string) => void;
   readonly onChange: () => void;
   readonly onDeath: (death: { identity: string; cause: string }) => void;
 }
 
-/** One worker, kept alive. It says `ready` over its channel once it polls, and may say `draining` once it no longer does. */
+/**
+ * One worker, kept alive. It says `ready` over its channel once it polls, `alive` every few seconds, and may say `draining`
+ * once it no longer polls. One that falls silent is killed: what it held is told to the server like any other death.
+ */
 export class WorkerProcess {
   readonly #options: WorkerProcessOptions;
   readonly #kept: KeptProcess;
@@ -81,16 +86,25 @@ export class WorkerProcess {
     const log = openLog(logFile(instance, this.#logName));
     try {
       const child = spawn(program, args, { cwd: instance.folder, env, stdio: ['ignore', log, log, 'ipc'] });
-      child.on('message', (message) => this.#hear(child, message));
+      const silence = new SilenceWatch((silentMs) => this.#endSilent(child, silentMs));
+      child.on('message', (message) => this.#hear(child, message, silence));
+      child.once('exit', () => silence.stop());
       return child;
     } finally {
       closeSync(log);
     }
   }
 
-  #hear(child: ChildProcess, message: unknown): void {
-    const { type } = (message ?? {}) as { type?: unknown };
+  #hear(child: ChildProcess, message: unknown, silence: SilenceWatch): void {
+    const { type, everyMs } = (message ?? {}) as { type?: unknown; everyMs?: unknown };
     if (type === 'ready') this.#kept.markReady(child);
+    if (type === 'alive' && typeof everyMs === 'number') silence.hear(everyMs);
     if (type === 'draining') this.#isPolling = false;
+  }
+
+  #endSilent(child: ChildProcess, silentMs: number): void {
+    const { name, log } = this.#options;
+    log(`worker ${name} has said nothing for ${silentMs / 1000} s although it runs: it is killed and started again`);
+    child.kill('SIGKILL');
   }
 }

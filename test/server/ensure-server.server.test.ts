@@ -222,6 +222,19 @@ describe('the supervisor', () => {
     expect((await embedded(home)).temporal?.restarts).toBe(1);
   });
 
+  it('promise 1: kills and restarts a worker that runs and says nothing any more', async () => {
+    const home = freshHome();
+    const environment = { ...process.env, FAKE_WORKER: 'speaking' };
+    const options = optionsFor(home, { environment });
+    await ensureServer(options);
+    const before = await embedded(home);
+    process.kill(Number(before.workers[0]?.pid), 'SIGSTOP');
+    await eventually('the silent worker to be replaced', async () => (await embedded(home)).workers[0]?.restarts === 1);
+    const after = await embedded(home);
+    expect(after.workers[0]?.pid).not.toBe(before.workers[0]?.pid);
+    expect(after.workers[1]).toMatchObject({ pid: before.workers[1]?.pid, restarts: 0 });
+  });
+
   it('restarts a killed worker under another identity, reports the death, and leaves the others alone', async () => {
     const home = freshHome();
     const info = await ensureServer(optionsFor(home));

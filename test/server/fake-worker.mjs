@@ -28,6 +28,8 @@ process.on('SIGTERM', () => {
   probe.on('error', () => end(false));
 });
 setInterval(() => {}, 1000);
+// Says so while it lives; SIGSTOP silences it.
+if (FAKE_WORKER === 'speaking') setInterval(() => process.send({ type: 'alive', everyMs: 40 }), 40);
 note('started', {
   address: ERRAND_TEMPORAL_ADDRESS,
   model: process.env.ERRAND_MODEL,
