@@ -147,7 +147,8 @@ function failureWords({ lastFailure, activityType }: Pending): string {
   const type = lastFailure?.applicationFailureInfo?.type ?? '';
   if (FAILURE_WORDS[type] !== undefined) return FAILURE_WORDS[type];
   if (type === FAILURES.storeUnavailable) return `store not available: ${firstWords(lastFailure?.message)}`;
-  if (lastFailure?.timeoutFailureInfo) return `worker of ${activityType?.name ?? 'an activity'} was lost; retrying`;
+  if (lastFailure?.timeoutFailureInfo)
+    return `no word from the worker of ${activityType?.name ?? 'an activity'}; retrying`;
   return `${activityType?.name ?? 'an activity'} failed: ${(lastFailure?.message ?? '').slice(0, 200)}`;
 }
 

@@ -58,7 +58,7 @@ describe('a run that does not move', () => {
     await release(harness, 'alone');
     for (const command of [['ps'], ['show', run.runId]]) {
       await waitFor(`${command[0]} to miss the worker`, async () =>
-        /waiting: (worker of \w+ was lost|no worker has taken)/.test(await errand(command)),
+        /waiting: (no word from the worker of \w+|no worker has taken)/.test(await errand(command)),
       );
     }
   }, 90_000);
