@@ -30,6 +30,8 @@ export async function liveWithServer(options: WorkerLivesOptions): Promise<void>
   const lives: Promise<void>[] = [];
   for (let worker: LivingWorker | undefined = await create(); worker !== undefined; worker = await nextLife(options)) {
     const life = worker.run();
+    // Told to end while it was being made: nobody tells it again.
+    if (options.shutdown.aborted) worker.shutdown();
     options.onAlive(worker);
     const isLost = await outlivesServer(options, life);
     lives.push(isLost ? life.catch(reportTo(options)) : life);

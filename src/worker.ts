@@ -59,14 +59,11 @@ async function main(): Promise<void> {
     ALIVE_EVERY_MS,
   ).unref();
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.abort(workerShutdown()));
-  shutdown.signal.addEventListener(
-    'abort',
-    () => setTimeout(() => handOver.abort(workerShutdown()), SHUTDOWN_GRACE_MS),
-    {
-      once: true,
-    },
-  );
+  const tellToEnd = () => {
+    shutdown.abort(workerShutdown());
+    setTimeout(() => handOver.abort(workerShutdown()), SHUTDOWN_GRACE_MS);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, tellToEnd);
   void watchForLost({
     home: config.home.value,
     server: deps,
@@ -91,7 +88,10 @@ async function main(): Promise<void> {
 /** A line of its own for each: the SDK takes one worker a queue and line, and the one before may still end what it does. */
 async function createLife(config: Config, deps: ActivityDeps): Promise<LivingWorker> {
   const connection = await NativeConnection.connect(connectionOptions(config));
-  const worker = await createWorker(config, connection, deps);
+  const worker = await createWorker(config, connection, deps).catch(async (error: unknown) => {
+    await connection.close();
+    throw error;
+  });
   const whenToldToEnd = () => void tellWhenDraining(worker);
   deps.shutdown.addEventListener('abort', whenToldToEnd, { once: true });
   return {

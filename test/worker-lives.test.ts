@@ -136,6 +136,23 @@ describe('liveWithServer', () => {
     expect(workers).toHaveLength(1);
   });
 
+  it('ends when it is told to while a worker is being made', async () => {
+    const stop = new AbortController();
+    const worker = new FakeWorker();
+    const never = () => new Promise<void>(() => undefined);
+    await liveWithServer({
+      create: () => {
+        stop.abort();
+        return Promise.resolve(worker);
+      },
+      server: { whenLost: never, whenBack: never },
+      shutdown: stop.signal,
+      onAlive: () => undefined,
+      warn: () => undefined,
+    });
+    expect(worker.isShutDown).toBe(true);
+  });
+
   it('ends with a worker that ends by itself, and fails with one that fails', async () => {
     const ended = start();
     await until(() => ended.alive.length === 1);
