@@ -14,7 +14,7 @@ export async function waitingOutTrouble<T>(home: string, work: () => Promise<T>)
     return await work();
   } catch (error) {
     const failure = toFailure(error, home);
-    throw isOutage(failure) ? toOutage(failure) : failure;
+    throw isOutage(failure) ? toOutage(failure, goneReason(error, home) !== undefined) : failure;
   }
 }
 
@@ -47,12 +47,16 @@ const LOOK_AGAIN_MS = 1_000;
 export function toFailure(error: unknown, home: string): unknown {
   const reason = goneReason(error, home);
   if (reason === undefined) return toStoreFailure(error, home);
-  return troubleMs() >= GONE_AFTER_MS ? storeGone(reason) : storeUnavailable(reason, LOOK_AGAIN_MS);
+  return passedSince('goneSinceMs') >= GONE_AFTER_MS ? storeGone(reason) : storeUnavailable(reason, LOOK_AGAIN_MS);
 }
 
 /** How long earlier attempts of this activity have met trouble. */
 export function troubleMs(): number {
-  const sinceMs = troubleSince(Context.current().info.heartbeatDetails);
+  return passedSince('troubleSinceMs');
+}
+
+function passedSince(key: TroubleTime): number {
+  const sinceMs = timeIn(Context.current().info.heartbeatDetails, key);
   return sinceMs === undefined ? 0 : Date.now() - sinceMs;
 }
 
@@ -90,13 +94,32 @@ export function outageFailure(failure: Outage, { attempt, nowMs, sinceMs = nowMs
   return outageSince(failure, sinceMs, Math.max(1, Math.min(wantedMs, leftMs)));
 }
 
-function toOutage(failure: Outage): Outage {
+function toOutage(failure: Outage, isGone: boolean): Outage {
   const { info } = Context.current();
   const nowMs = Date.now();
-  const sinceMs = troubleSince(info.heartbeatDetails) ?? nowMs;
+  const times = troubleTimes(info.heartbeatDetails, isGone, nowMs);
   // The next attempt gets it back: only so is the length of an outage known over attempts.
-  Context.current().heartbeat({ troubleSinceMs: sinceMs, trouble: failure.message.slice(0, 300) });
-  return outageFailure(failure, { attempt: info.attempt, sinceMs, nowMs, limitMs: outageLimitMs() });
+  Context.current().heartbeat({ ...times, trouble: failure.message.slice(0, 300) });
+  return outageFailure(failure, {
+    attempt: info.attempt,
+    sinceMs: times.troubleSinceMs,
+    nowMs,
+    limitMs: outageLimitMs(),
+  });
+}
+
+interface TroubleTimes {
+  readonly troubleSinceMs: number;
+  /** Only while a file is gone: a disk that was away for hours may bring a run's files back one after the other. */
+  readonly goneSinceMs?: number;
+}
+
+type TroubleTime = keyof TroubleTimes;
+
+/** When the trouble of an attempt began, by what the attempt before it left. */
+export function troubleTimes(details: unknown, isGone: boolean, nowMs: number): TroubleTimes {
+  const troubleSinceMs = timeIn(details, 'troubleSinceMs') ?? nowMs;
+  return isGone ? { troubleSinceMs, goneSinceMs: timeIn(details, 'goneSinceMs') ?? nowMs } : { troubleSinceMs };
 }
 
 /** What schedule-to-close leaves beside one attempt; an activity without that limit never gives up. */
@@ -105,7 +128,8 @@ function outageLimitMs(): number {
   return scheduleToCloseTimeoutMs > 0 ? scheduleToCloseTimeoutMs - startToCloseTimeoutMs : Number.POSITIVE_INFINITY;
 }
 
-function troubleSince(details: unknown): number | undefined {
-  if (typeof details !== 'object' || details === null || !('troubleSinceMs' in details)) return undefined;
-  return typeof details.troubleSinceMs === 'number' ? details.troubleSinceMs : undefined;
+function timeIn(details: unknown, key: TroubleTime): number | undefined {
+  if (typeof details !== 'object' || details === null) return undefined;
+  const value = (details as Partial<Record<TroubleTime, unknown>>)[key];
+  return typeof value === 'number' ? value : undefined;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, describe, expect, it } from 'vitest';
-import { outageFailure, toStoreFailure } from '../../src/activities/trouble.ts';
+import { outageFailure, toStoreFailure, troubleTimes } from '../../src/activities/trouble.ts';
 import { FAILURES, storeUnavailable } from '../../src/failures.ts';
 import { readStored } from '../../src/jobs/durable-file.ts';
 
@@ -86,6 +86,15 @@ describe('an outage', () => {
     const failure = outageFailure(limited, { ...facts, sinceMs: 90_000 });
     expect(failure.nextRetryDelay).toBe(7_000);
     expect(failure.details).toEqual([{ status: 429, since: new Date(90_000).toISOString() }]);
+  });
+
+  it('of a disk that was away does not count for a file that is missing once it is back', () => {
+    const away = troubleTimes(undefined, false, 1_000);
+    expect(away).toEqual({ troubleSinceMs: 1_000 });
+    const gone = troubleTimes({ ...away, trouble: 'a file or folder is missing' }, true, 60_000);
+    expect(gone).toEqual({ troubleSinceMs: 1_000, goneSinceMs: 60_000 });
+    expect(troubleTimes(gone, true, 61_000)).toEqual(gone);
+    expect(troubleTimes(gone, false, 61_000)).toEqual(away);
   });
 
   it('never pauses past its limit', () => {
