@@ -226,9 +226,9 @@ export class Supervision {
 
   // Without this file a killed supervisor's processes could not be found, so a full or read-only disk is waited out.
   #save(): void {
-    // Another folder at this path is somebody else's: what is written there would be believed.
-    if (!isSameFolder(placeOf(this.#instance.home), this.#home)) return this.#onHomeGone();
     try {
+      // Another folder at this path is somebody else's: what is written there would be believed.
+      if (!isSameFolder(placeOf(this.#instance.home), this.#home)) return this.#onHomeGone();
       writeState(this.#instance, this.#toState());
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? '';
