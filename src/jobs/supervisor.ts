@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { argv } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crashPoint } from '../crash-points.ts';
@@ -28,7 +28,7 @@ async function superviseJob(folder: string | undefined): Promise<void> {
   const stopCause = (): StopCause | undefined => {
     if (existsSync(files.cancel)) return 'cancelled';
     // The journal was taken away: nobody can end this job any more, or learn how it ended.
-    if (!existsSync(files.folder)) return 'interrupted';
+    if (isGone(files.folder)) return 'interrupted';
     return told() ? 'interrupted' : isOver() ? 'deadline' : undefined;
   };
   const startedAt = new Date().toISOString();
@@ -36,6 +36,16 @@ async function superviseJob(folder: string | undefined): Promise<void> {
   const ending: Partial<JobExit> = await runCommand({ files, spec, stopCause });
   crashPoint('command.after');
   await recordInTheEnd(() => recordExit(files, { ...ending, startedAt, endedAt: new Date().toISOString() }));
+}
+
+/** Not where it only cannot be looked at: trouble with the disk ends no command. */
+function isGone(folder: string): boolean {
+  try {
+    statSync(folder);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
 }
 
 // A signal without a cancel file comes from outside, a shutdown for instance.
