@@ -6,7 +6,7 @@ import { taskQueue } from '../protocol.ts';
 import { findDisagreements, type Disagreement } from '../reconcile/disagreements.ts';
 import { nameServer } from '../reconcile/fate.ts';
 import { cleanLeftovers, findLeftovers, type CleanedLeftover } from '../reconcile/leftovers.ts';
-import { serverStatus } from '../server/index.ts';
+import { runningAddress } from './running-address.ts';
 
 /** What is wrong with the files of a home, and what is left over in it. */
 export interface HomeFindings {
@@ -50,11 +50,4 @@ async function compare(config: Config): Promise<readonly Disagreement[]> {
     if (!isUnreachable(error)) throw error;
     return findDisagreements({ home, queue });
   }
-}
-
-/** Where the server is that runs now; nothing is started. */
-export async function runningAddress({ home, temporal }: Config): Promise<string | undefined> {
-  if (temporal.server === 'external') return temporal.address.value;
-  const { instances } = await serverStatus({ home: home.value });
-  return instances.find(({ embedded, running }) => embedded && running)?.address ?? temporal.address.value;
 }

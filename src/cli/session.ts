@@ -6,6 +6,7 @@ import { CliError, EXIT } from './cli-error.ts';
 import { warn, type CommandContext } from './context.ts';
 import { keepModelOfRuns, onlyDemoRunsWait } from './model-of-runs.ts';
 import { demoEnvironment } from './model-server-process.ts';
+import { runningAddress } from './running-address.ts';
 
 /** A line to the server of this home, and what is known of it. */
 export interface Session {
@@ -73,7 +74,7 @@ export interface Up {
 async function startMissing(context: CommandContext, options: SessionOptions): Promise<Up> {
   const { config, workerEnvironment, workers } = options;
   assertOwnHome(config.home.value);
-  if (config.isDamaged) return { address: await runningAddress(config) };
+  if (config.isDamaged) return { address: await addressOfDamaged(config) };
   const { server, address, namespace } = config.temporal;
   if (server === 'embedded' && address.value !== undefined) return { address: address.value };
   if (workerEnvironment !== undefined)
@@ -91,12 +92,10 @@ async function startMissing(context: CommandContext, options: SessionOptions): P
 }
 
 // Started with settings that cannot be read, workers would not come up, and whoever waits for them could stop nothing.
-async function runningAddress({ home, temporal, configFile }: Config): Promise<string | undefined> {
-  if (temporal.server === 'external') return temporal.address.value;
-  const { instances } = await serverStatus({ home: home.value });
-  const found = instances.find(({ embedded, running }) => embedded && running)?.address ?? temporal.address.value;
+async function addressOfDamaged(config: Config): Promise<string> {
+  const found = await runningAddress(config);
   if (found !== undefined) return found;
-  throw new ConfigError(`Nothing runs, and nothing can be started until ${configFile} is mended.`);
+  throw new ConfigError(`Nothing runs, and nothing can be started until ${config.configFile} is mended.`);
 }
 
 // Without a model to ask, the simulator is for a demo that was cut short, and for nothing else: it would answer any run.

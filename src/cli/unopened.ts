@@ -1,7 +1,7 @@
 import { connect, findUnopened, isUnreachable, type UnopenedRun } from '../client.ts';
 import type { Config } from '../config.ts';
 import { CliError } from './cli-error.ts';
-import { runningAddress } from './doctor-home.ts';
+import { runningAddress } from './running-address.ts';
 
 /** A run without a file: no worker has taken it up yet, and only its whole id finds it. */
 export interface Unfound {
