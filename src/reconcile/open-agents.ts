@@ -38,12 +38,14 @@ export async function openAgents(
   return found;
 }
 
-/** What the server is to be asked; nothing for a transcript without a first record, which the doctor names. */
+/** What the server is to be asked; nothing for a transcript that is another's or has no first record: the doctor names it. */
 export async function toOpenAgent(home: string, transcript: string, meta: AgentMeta): Promise<OpenAgent[]> {
   const place = { runId: meta.runId, agentId: meta.agentId, transcript };
   const file = transcriptFile(home, place);
   try {
-    const [{ clusterId, namespace }, { mtimeMs }] = await Promise.all([readFirstRecord(file), stat(file)]);
+    const [first, { mtimeMs }] = await Promise.all([readFirstRecord(file), stat(file)]);
+    if (first.agentId !== meta.agentId || first.runId !== meta.runId) return [];
+    const { clusterId, namespace } = first;
     return [{ place, meta, workflowId: meta.workflowId, clusterId, namespace, lastWriteMs: mtimeMs }];
   } catch {
     // Without a first record nobody can say which server to ask.
