@@ -1,12 +1,11 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { CLI, commandLine, type Ended } from '../helpers/command-line.ts';
 import { waitFor } from '../helpers/wait.ts';
-
-const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
 
 let folder: string;
 let workspace: string;
@@ -28,23 +27,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
 function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return new Promise((done) => {
-    const child = execFile(
-      process.execPath,
-      [CLI, ...args],
-      { env: { ...env, ...more }, cwd: workspace },
-      (_, out, err) => {
-        done({ code: child.exitCode, out, err });
-      },
-    );
-  });
+  return commandLine(args, { ...env, ...more }, workspace);
 }
 
 function lastLine(text: string): Record<string, unknown> {

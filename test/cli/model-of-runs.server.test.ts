@@ -1,13 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSimulator, toScriptPrompt, type Simulator } from '../../src/simulator/index.ts';
+import { CLI, commandLine, type Ended } from '../helpers/command-line.ts';
 import { processesIn } from '../helpers/processes.ts';
 import { waitFor } from '../helpers/wait.ts';
 
-const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
 const KEYLESS = { ANTHROPIC_API_KEY: undefined, ANTHROPIC_BASE_URL: undefined, ERRAND_MODEL: undefined };
 const UNTIL_TOLD = { calls: [{ name: 'bash', input: { command: 'until [ -e go ]; do sleep 0.1; done' } }] };
 
@@ -33,19 +33,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 }, 60_000);
 
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
 function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return new Promise((done) => {
-    const options = { env: { ...env, ...more }, cwd: workspace };
-    const child = execFile(process.execPath, [CLI, ...args], options, (_, out, err) =>
-      done({ code: child.exitCode, out, err }),
-    );
-  });
+  return commandLine(args, { ...env, ...more }, workspace);
 }
 
 async function start(id: string, lastWords: string, more: NodeJS.ProcessEnv = {}): Promise<void> {

@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { steer } from '../../src/client.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
+import { commandLine, type Ended } from '../helpers/command-line.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
-
-const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
 
 describe('a run that no worker has taken yet', () => {
   let harness: Harness;
@@ -54,11 +51,7 @@ describe('a run that no worker has taken yet', () => {
     expect(JSON.stringify(harness.simulator.ledger())).toContain('look to the left');
   }, 120_000);
 
-  function errand(args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-    return new Promise((done) => {
-      const child = execFile(process.execPath, [CLI, ...args], { env: harness.environment }, (_, out, err) =>
-        done({ code: child.exitCode ?? -1, out, err }),
-      );
-    });
+  function errand(args: readonly string[]): Promise<Ended> {
+    return commandLine(args, harness.environment, process.cwd());
   }
 });

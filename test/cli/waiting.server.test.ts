@@ -1,19 +1,16 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
+import { commandLine } from '../helpers/command-line.ts';
 import { createHarness, type Harness } from '../helpers/harness.ts';
 import { hold, release, whenHeld } from '../helpers/hold.ts';
 import { waitFor } from '../helpers/wait.ts';
 
-const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
-
 let harness: Harness;
 afterEach(() => harness.close());
 
-function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string> {
-  const env = { ...harness.environment, ...more };
-  return new Promise((done) => execFile(process.execPath, [CLI, ...args], { env }, (_, out, err) => done(out + err)));
+async function errand(args: readonly string[], more: NodeJS.ProcessEnv = {}): Promise<string> {
+  const { out, err } = await commandLine(args, { ...harness.environment, ...more }, harness.workspace);
+  return out + err;
 }
 
 describe('a run that does not move', () => {

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 
-const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
+/** The built command line. */
+export const CLI = resolve(import.meta.dirname, '../../dist/cli/main.js');
 
 /** How a command line of a process of its own ended. */
 export interface Ended {
