@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { Context } from '@temporalio/activity';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { isStoreGone } from '../failures.ts';
@@ -97,7 +97,7 @@ async function startedWith({ client, namespace }: ActivityDeps): Promise<AgentIn
 /** Nothing is there that could be somebody's. */
 async function isFree(file: string): Promise<boolean> {
   try {
-    const stats = await stat(file);
+    const stats = await lstat(file);
     return stats.isFile() && stats.size === 0;
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return true;

@@ -78,10 +78,10 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: 'is missing',
   EACCES: 'may not be read by this user',
   EPERM: 'may not be read by this user',
-  ELOOP: 'is a symbolic link, which is not followed',
 };
 
-function unreadable(file: string, error: Error): string {
+/** What is wrong with a file, its name said once. */
+export function unreadable(file: string, error: Error): string {
   const words = UNREADABLE[(error as NodeJS.ErrnoException).code ?? ''];
   if (words !== undefined) return `${file} ${words}`;
   return error.message.includes(file) ? error.message : `${file}: ${error.message}`;

@@ -3,6 +3,7 @@ import { transcriptFile } from '../store/layout.ts';
 import { metaFromRecords } from '../store/meta.ts';
 import { readTranscript } from '../store/read.ts';
 import type { AgentMeta, TranscriptRecord } from '../store/records.ts';
+import { unreadable } from './context.ts';
 
 /** A longer transcript is not read for a list. */
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -28,7 +29,8 @@ export async function liveMeta(home: string, transcript: string, meta: AgentMeta
     if (!records.some((record) => record.type === 'session_meta')) return stored;
     return { meta: metaFromRecords(records), lastMove: new Date(records.findLast(isProgress)?.at ?? meta.startedAt) };
   } catch (error) {
-    return { ...stored, problem: `${file}: ${error instanceof Error ? error.message : String(error)}` };
+    if (!(error instanceof Error)) throw error;
+    return { ...stored, problem: unreadable(file, error) };
   }
 }
 

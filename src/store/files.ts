@@ -26,9 +26,19 @@ export class NotAFile extends RunFileError {
   override readonly name: string = 'NotAFile';
 }
 
+/** What cannot even be opened as a file. */
+const NO_FILE: Readonly<Record<string, string>> = {
+  ELOOP: 'a symbolic link, which is not followed',
+  EISDIR: 'a folder, not a regular file',
+  ENXIO: 'a socket or pipe, not a regular file',
+};
+
 /** Opens a regular file and nothing else: a link, FIFO, folder or device is an error, never a wait. */
 export async function openRegular(file: string, flags: number = O_RDONLY): Promise<OpenedFile> {
-  const handle = await open(file, flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE);
+  const handle = await open(file, flags | O_NOFOLLOW | O_NONBLOCK, FILE_MODE).catch((cause: unknown) => {
+    const code = Object.keys(NO_FILE).find((one) => hasCode(cause, one));
+    throw code === undefined ? cause : new NotAFile(`${file} is ${NO_FILE[code]}`, { cause });
+  });
   try {
     const stats = await handle.stat();
     if (stats.isFile()) return { handle, stats };

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createFile, ensureFolder, openRegular, readSmallFile, writeAtomic } from '../../src/store/files.ts';
+import { NotAFile, createFile, ensureFolder, openRegular, readSmallFile, writeAtomic } from '../../src/store/files.ts';
 import { transcriptFile } from '../../src/store/layout.ts';
 import { writeMeta } from '../../src/store/meta.ts';
 import { putObject } from '../../src/store/objects.ts';
@@ -61,7 +61,8 @@ describe('openRegular', () => {
     await writeFile(join(folder, 'file'), '');
     await symlink('file', join(folder, 'link'));
     await expect(openRegular(join(folder, 'fifo'))).rejects.toThrow(/fifo is not a regular file/);
-    await expect(openRegular(join(folder, 'link'))).rejects.toThrow(/ELOOP/);
+    await expect(openRegular(join(folder, 'link'))).rejects.toThrow(/link is a symbolic link, which is not followed/);
+    await expect(openRegular(join(folder, 'link'))).rejects.toBeInstanceOf(NotAFile);
     await expect(openRegular(folder)).rejects.toThrow(/not a regular file/);
   });
 });
