@@ -159,15 +159,15 @@ export class Harness {
     return historiesOf(this.client, this.#queue ?? taskQueue(homeId(this.home)), this.#started);
   }
 
-  /**
-   * Ends everything. Each history of this home is replayed first: one that the built code would not write again fails
-   * the test. `withoutReplay` says why that cannot be done, when its server is gone for example.
-   */
   /** Processes that work in this workspace, by a part of their command line. */
   processesIn(text: string): number[] {
     return processesIn(this.workspace, text);
   }
 
+  /**
+   * Ends everything. Each history of this home is replayed first: one that the built code would not write again fails
+   * the test. `withoutReplay` says why that cannot be done, when its server is gone for example.
+   */
   async close({ withoutReplay }: { withoutReplay?: string } = {}): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.kill('SIGKILL')));
     try {
