@@ -23,6 +23,7 @@ const inHand = new Map<string, ReplyInHand>();
 const MAX_IN_HAND = 20;
 
 export function holdReply(files: AgentFiles, turn: number, held: ReplyInHand): void {
+  forgetReply(files, turn);
   const [oldest] = inHand.keys();
   if (inHand.size >= MAX_IN_HAND && oldest !== undefined) inHand.delete(oldest);
   inHand.set(placeOf(files, turn), held);
