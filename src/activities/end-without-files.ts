@@ -11,8 +11,9 @@ import type { AgentMeta } from '../store/records.ts';
 import { hasCode } from '../store/files.ts';
 import { listAgents } from '../store/listing.ts';
 import { openCached } from '../store/transcript.ts';
-import { subtreeUsage } from '../store/usage.ts';
+import { subtreeUsage, usageOf } from '../store/usage.ts';
 import { openToClose } from './agent-files.ts';
+import type { AgentFiles } from './agent-files.ts';
 import type { ActivityDeps } from './deps.ts';
 import { goneReason, isAway } from './gone.ts';
 import { writeHeader } from './open-transcript.ts';
@@ -59,10 +60,14 @@ async function writeLastWords(
   const status = close.status === 'completed' ? 'failed' : close.status;
   const error = close.error ?? `Store.Gone: ${reason}`;
   const result = await withSubtree(deps, close, toResult(close, status, error));
-  if (await isReadable(deps, ref)) {
-    // It was something else that is gone, a parent's file for example.
-    const { usage } = await writeEnd(deps, ref, { status, turns: close.turn, error, confirm: awake });
-    return { ...result, usage };
+  const files = await openIfReadable(deps, ref);
+  if (files) {
+    // It was something else that is gone, perhaps what a sub-agent has used: then the metas are what is known of that.
+    const { own } = usageOf(files.transcript.records);
+    const { subtree } = (await withSubtree(deps, close, { ...result, usage: { own, subtree: own } })).usage;
+    const words = { status, turns: close.turn, error, subtree, confirm: awake };
+    const end = await writeEnd(deps, ref, words);
+    return { ...result, status: end.status, turns: end.turns, usage: end.usage, error: end.error };
   }
   const input = close.unopened ?? (await startedWith(deps));
   await awake();
@@ -71,13 +76,12 @@ async function writeLastWords(
   return result;
 }
 
-async function isReadable(deps: ActivityDeps, ref: AgentRef): Promise<boolean> {
+async function openIfReadable(deps: ActivityDeps, ref: AgentRef): Promise<AgentFiles | undefined> {
   try {
-    await openToClose(deps, ref);
-    return true;
+    return await openToClose(deps, ref);
   } catch (error) {
     if (goneReason(error, deps.home) === undefined) throw error;
-    return false;
+    return undefined;
   }
 }
 

@@ -19,6 +19,8 @@ export interface EndInput {
   readonly status: AgentStatus;
   readonly turns: number;
   readonly error?: string;
+  /** What the agent and those below it have used. Default: as their transcripts say. */
+  readonly subtree?: Usage;
   /** Asked right before anything is written; throws for an attempt that is no longer the current one. */
   confirm?(): Promise<void>;
 }
@@ -26,7 +28,7 @@ export interface EndInput {
 /** Writes the one terminal record and the meta file; the first one of an epoch stands. */
 export async function writeEnd(deps: ActivityDeps, ref: AgentRef, input: EndInput): Promise<EndRecord> {
   const transcript = await openCached(transcriptFile(deps.home, ref));
-  const subtree = await subtreeUsage(deps, ref);
+  const subtree = input.subtree ?? (await subtreeUsage(deps, ref));
   await input.confirm?.();
   const { record } = await transcript.append({
     id: recordId({ ...ref, turn: 0 }, 'end'),
