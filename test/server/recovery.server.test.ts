@@ -4,12 +4,12 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { identifyProcess, isAlive } from '../../src/process-identity.ts';
 import { ensureServer, stopServer } from '../../src/server/index.ts';
-import { onWorkerDeath } from '../../src/server/worker-death.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { listAgents } from '../../src/store/listing.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
+import { tellOfDeath } from '../helpers/lose-workers.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 /** The first request is never answered; the next one is. */
@@ -40,7 +40,7 @@ describe('the death of a worker', () => {
     const victim = await holderOf(harness, run, 't1');
     await isAsking(harness, 'moved');
     await victim.kill();
-    await tell(harness, victim);
+    await tellOfDeath(harness, victim);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'moved is done' });
     const turn = (await endedAttempts(run.handle)).find(({ activityId }) => activityId === 't1');
     expect(turn).toMatchObject({ attempt: 2, lastFailure: 'Worker.Lost' });
@@ -53,7 +53,7 @@ describe('the death of a worker', () => {
     const victim = await holderOf(harness, run, 't1.0');
     await waitFor('the command to run', () => harness.processesIn('told-once').length > 0);
     await victim.kill();
-    await tell(harness, victim);
+    await tellOfDeath(harness, victim);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
     expect(await counted(harness)).toEqual(['told-once']);
     const call = (await endedAttempts(run.handle)).find(({ activityId }) => activityId === 't1.0');
@@ -65,7 +65,7 @@ describe('the death of a worker', () => {
     const victim = await holderOf(harness, one, 't1');
     await isAsking(harness, 'first');
     await victim.kill();
-    await tell(harness, victim);
+    await tellOfDeath(harness, victim);
     expect(await one.result()).toMatchObject({ status: 'completed' });
     expect(await runningAttempts(other.handle)).toMatchObject([{ activityId: 't1', attempt: 1 }]);
   }, 90_000);
@@ -232,11 +232,6 @@ function supervise(harness: Harness, buildId: string) {
     buildId,
     log: () => undefined,
   });
-}
-
-async function tell(harness: Harness, { identity }: Worker): Promise<void> {
-  const { home, environment } = harness;
-  await onWorkerDeath({ identity, cause: 'was killed', home, environment, log: () => undefined });
 }
 
 /** Waits until the model server has an open request of the conversation with this word in it. */

@@ -12,6 +12,7 @@ import { listAgents, listRuns } from '../../src/store/listing.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { hold, release, whenHeld } from '../helpers/hold.ts';
+import { loseWorkers } from '../helpers/lose-workers.ts';
 import { toldTrouble } from '../helpers/trouble.ts';
 import { waitFor } from '../helpers/wait.ts';
 
@@ -86,7 +87,7 @@ describe('promise 6: a run whose files were taken away ends, with a named reason
       const objects = join(runFolder(harness.home, run.stem), 'objects');
       for (const name of await readdir(objects)) await damage(join(objects, name));
       // What a worker has read once it keeps.
-      await harness.workers[0]?.kill('SIGKILL');
+      await loseWorkers(harness);
       await harness.startWorker();
       await release(harness, 'gone');
       const ending = await awaitResult(harness.client, run.runId);
@@ -180,7 +181,7 @@ describe('promise 6: a run whose files were taken away ends, with a named reason
     ];
     const run = await harness.run(toScriptPrompt(steps, 'no journal'));
     await whenHeld(harness, 'j');
-    await harness.workers[0]?.kill('SIGKILL');
+    await loseWorkers(harness);
     await rm(join(harness.home, 'journal', run.runId), { recursive: true });
     await waitFor('the command to be ended', () => harness.processesIn('go-j').length === 0);
     await harness.startWorker();

@@ -10,6 +10,7 @@ import type { AgentMeta, TranscriptRecord } from '../../src/store/records.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
 import { hold, release, whenHeld } from '../helpers/hold.ts';
+import { loseWorkers, tellOfDeath } from '../helpers/lose-workers.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 /** What users of other agent harnesses have reported, played here. */
@@ -44,7 +45,7 @@ describe('kill -9 of all workers under a tree', () => {
       return statuses.join() === 'completed,running,running' && turns.every((count) => count === 2);
     });
     await whenHeld(harness, 'twins');
-    await killAll();
+    await loseWorkers(harness);
     await harness.startWorker();
     await release(harness, 'twins');
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'all are back' });
@@ -94,7 +95,7 @@ describe('kill -9 of all workers under a tree', () => {
     ];
     const run = await harness.run(toScriptPrompt(steps, 'with lists'), { hops: 1, historyEvents: 25 });
     for (const name of ['first', 'second']) await whenHeld(harness, name);
-    await killAll();
+    await loseWorkers(harness);
     await harness.startWorker();
     for (const name of ['first', 'second']) await release(harness, name);
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'all are back' });
@@ -126,7 +127,7 @@ describe('kill -9 of all workers under a tree', () => {
     ];
     const run = await harness.run(toScriptPrompt(steps, 'thinks'));
     await whenHeld(harness, 'think');
-    await killAll();
+    await loseWorkers(harness);
     await harness.startWorker();
     await release(harness, 'think');
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'thought about it' });
@@ -165,6 +166,7 @@ describe('a worker that dies between a reply and its record', () => {
       await writeFile(join(armed, point), point === 'completion.before' ? '2' : '1');
       const worker = await harness.startWorker({ ERRAND_CRASH_AT: armed });
       await waitFor(`the worker to die at ${point}`, () => worker.process.signalCode !== null);
+      await tellOfDeath(harness, worker);
       await harness.startWorker();
       expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
       expect(await lines('count.txt')).toEqual(['once']);
@@ -280,8 +282,4 @@ async function todosOf(id: string): Promise<readonly string[]> {
 
 async function lines(file: string): Promise<readonly string[]> {
   return (await readFile(join(harness.workspace, file), 'utf8')).trim().split('\n');
-}
-
-async function killAll(): Promise<void> {
-  await Promise.all(harness.workers.map((worker) => worker.kill()));
 }
