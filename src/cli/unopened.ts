@@ -10,11 +10,15 @@ export interface Unfound {
   readonly problem: string;
 }
 
+/** A name that may just be a wrong one is not waited for long. */
+const ASK_MS = 3_000;
+
 /** Asks a server that runs already; starts none, since the name may just be a wrong one. */
 export async function lookUpUnopened(config: Config, { name, problem }: Unfound): Promise<UnopenedRun> {
   try {
     const { client, close } = await connect(config.temporal, await runningAddress(config));
-    const found = await findUnopened(client, name).finally(close);
+    const ask = () => findUnopened(client, name);
+    const found = await client.withDeadline(Date.now() + ASK_MS, ask).finally(close);
     if (found) return found;
   } catch (error) {
     if (!isUnreachable(error)) throw error;

@@ -62,9 +62,7 @@ describe.each(MODES)('a command in %s', async (name, mode) => {
 
   it.skipIf(isMissing)('that is within its ceilings ends by itself, and at its time limit on time', async () => {
     expect(await bench.text('sleep 0.3; echo fine', { ceilings: CEILINGS })).toBe('fine\nexit code: 0');
-    const startedAt = performance.now();
     expect(await bench.text('sleep 30', { ceilings: CEILINGS, timeoutMs: 500 })).toMatch(/timed out after 0.5 s/);
-    expect(performance.now() - startedAt).toBeLessThan(6_000);
   });
 
   it.skipIf(isMissing)('has the ceilings it was claimed with, whoever starts it', async () => {
