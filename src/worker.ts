@@ -54,10 +54,7 @@ async function main(): Promise<void> {
   const deps = await createDeps(config, server, { shutdown: shutdown.signal, handOver: handOver.signal });
   // Held to the end: the SDK shuts itself down when nothing uses it, between two workers for example.
   const anchor = await NativeConnection.connect(connectionOptions(config));
-  setInterval(
-    () => process.connected && process.send?.({ type: 'alive', everyMs: ALIVE_EVERY_MS }),
-    ALIVE_EVERY_MS,
-  ).unref();
+  sayAlive();
   process.once('disconnect', () => log.warn('the supervisor is gone; working on'));
   const tellToEnd = () => {
     shutdown.abort(workerShutdown());
@@ -83,6 +80,13 @@ async function main(): Promise<void> {
   });
   await anchor.close();
   process.exit(0);
+}
+
+/** At once and for ever: one that hangs in its start is noticed, too. */
+function sayAlive(): void {
+  const say = () => process.connected && process.send?.({ type: 'alive', everyMs: ALIVE_EVERY_MS });
+  say();
+  setInterval(say, ALIVE_EVERY_MS).unref();
 }
 
 /** A line of its own for each: the SDK takes one worker a queue and line, and the one before may still end what it does. */

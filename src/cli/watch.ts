@@ -1,6 +1,8 @@
+import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { findStem } from '../client.ts';
 import type { Config } from '../config.ts';
+import type { AgentStatus } from '../protocol.ts';
 import { rootTranscriptFile } from '../store/layout.ts';
 import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
@@ -24,17 +26,28 @@ async function watch(context: CommandContext, name: string, json: boolean): Prom
   if ('problem' in found) return watchUnopened(context, { config, name, json, problem: found.problem });
   const { runId, transcript: stem, file } = found;
   const run = { runId, stem, file };
-  const { status, error } = await readOrSay(file, () => loadMeta(home, { runId, agentId: runId, transcript: stem }));
+  const ended = await readOrSay(file, () => endingOf(home, run));
   // What has ended is told from the files: no server is needed, and none is started.
-  if (status !== 'running') {
+  if (ended !== undefined) {
     announce(context, { config, run, json });
-    return reportEnded(context, { config, run, json }, { status, error: error ?? undefined });
+    return reportEnded(context, { config, run, json }, ended);
   }
   const session = await openSession(context, { config });
   await withSession(session, async () => {
     announce(context, { config, session, run, json });
     await followToTheEnd(context, { config, session, run, json });
   });
+}
+
+/** Undefined while it runs, and when a worker died right after it had made the file: there is nothing in it yet. */
+async function endingOf(
+  home: string,
+  { runId, stem, file }: { readonly runId: string; readonly stem: string; readonly file: string },
+): Promise<{ readonly status: AgentStatus; readonly error: string | undefined } | undefined> {
+  const { size } = await stat(file);
+  if (size === 0) return undefined;
+  const { status, error } = await loadMeta(home, { runId, agentId: runId, transcript: stem });
+  return status === 'running' ? undefined : { status, error: error ?? undefined };
 }
 
 interface Unopened {

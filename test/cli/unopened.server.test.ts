@@ -1,6 +1,8 @@
+import { writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { steer } from '../../src/client.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
+import { rootTranscriptFile } from '../../src/store/layout.ts';
 import { commandLine, type Ended } from '../helpers/command-line.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run } from '../helpers/harness.ts';
@@ -54,4 +56,19 @@ describe('a run that no worker has taken yet', () => {
   function errand(args: readonly string[]): Promise<Ended> {
     return commandLine(args, harness.environment, process.cwd());
   }
+});
+
+describe('a run whose worker died right after it had made its file', () => {
+  it('is followed to its end all the same', async () => {
+    const harness = await createHarness({ workers: 0 });
+    const errand = (...args: string[]) => commandLine(args, harness.environment, process.cwd());
+    try {
+      const run = await harness.run(toScriptPrompt([{ text: 'done' }], 'empty'));
+      await writeFile(rootTranscriptFile(harness.home, run.stem), '', { mode: 0o600 });
+      expect(await errand('watch', run.runId)).toMatchObject({ code: 0 });
+    } finally {
+      await errand('down');
+      await harness.close();
+    }
+  }, 120_000);
 });

@@ -29,7 +29,11 @@ process.on('SIGTERM', () => {
 });
 setInterval(() => {}, 1000);
 // Says so while it lives; SIGSTOP silences it.
-if (FAKE_WORKER === 'speaking') setInterval(() => process.send({ type: 'alive', everyMs: 40 }), 40);
+const speak = () => process.send({ type: 'alive', everyMs: 40 });
+if (FAKE_WORKER === 'speaking') {
+  speak();
+  setInterval(speak, 40);
+}
 note('started', {
   address: ERRAND_TEMPORAL_ADDRESS,
   model: process.env.ERRAND_MODEL,

@@ -150,6 +150,7 @@ describe('a reset in the Temporal UI', () => {
     await rm(directory);
     await mkdir(directory);
     await resetTo(harness, run, 't2');
+    await waitFor('the branch to begin', async () => JSON.stringify(await harness.records(run)).includes(':fork"'));
     await harness.write('go-held', '');
     expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done', turns: 3 });
     const told = textOf(conversation(await harness.records(run)), 2);
