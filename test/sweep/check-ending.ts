@@ -3,7 +3,7 @@ import type { Usage } from '../../src/protocol.ts';
 import type { EndRecord } from '../../src/store/records.ts';
 import type { Agent } from './agents.ts';
 import { LAST_WORDS, TODOS } from './job.ts';
-import { describe, todosOf, toldToStopMs } from './run.ts';
+import { describe, heardOfStopMs, todosOf } from './run.ts';
 import type { JobRun } from './run.ts';
 import { lost, untrue } from './violation.ts';
 import type { Done, Violation } from './violation.ts';
@@ -63,8 +63,8 @@ async function agentProblems(input: EndingInput, agent: Agent): Promise<Violatio
 }
 
 /**
- * Whoever is told to stop may complete all the same if the last request had left before. An agent is told by its parent's
- * next workflow task, and one that died with its worker is handed out again after its time-out.
+ * Whoever hears that it is to stop may complete all the same if the last request had left before. An agent is told by its
+ * parent's next workflow task, hears of it in its own next one, and either may have died with a worker.
  */
 async function statusProblems(
   { world, cancelledMs, kills }: EndingInput,
@@ -74,7 +74,7 @@ async function statusProblems(
   const said = lost(`${role} ended ${end.status}${end.error === undefined ? '' : `: ${end.error}`}`);
   if (cancelledMs === undefined) return end.status === 'completed' ? [] : [said];
   const lastAsked = Date.parse(records.findLast(({ type }) => type === 'attempt')?.at ?? '');
-  if (end.status === 'completed' && lastAsked > ((await toldToStopMs(world, meta.workflowId)) ?? Infinity))
+  if (end.status === 'completed' && lastAsked > ((await heardOfStopMs(world, meta.workflowId)) ?? Infinity))
     return [said];
   if (end.status !== 'cancelled' && end.status !== 'completed') return [said];
   const endMs = Date.parse(end.at);

@@ -57,11 +57,12 @@ export async function describe(world: World, workflowId: string): Promise<string
   }
 }
 
-/** When the server told an agent to stop; undefined if it did not. */
-export async function toldToStopMs(world: World, workflowId: string): Promise<number | undefined> {
-  const { events } = await world.temporal.client.workflow.getHandle(workflowId).fetchHistory();
-  const told = events?.find((event) => event.workflowExecutionCancelRequestedEventAttributes);
-  return told?.eventTime ? Number(told.eventTime.seconds) * 1000 + (told.eventTime.nanos ?? 0) / 1e6 : undefined;
+/** When an agent heard that it is to stop, by its first workflow task after the server was told; undefined if it did not. */
+export async function heardOfStopMs(world: World, workflowId: string): Promise<number | undefined> {
+  const { events = [] } = await world.temporal.client.workflow.getHandle(workflowId).fetchHistory();
+  const told = events?.findIndex((event) => event.workflowExecutionCancelRequestedEventAttributes) ?? -1;
+  const heard = told < 0 ? undefined : events?.slice(told).find((event) => event.workflowTaskCompletedEventAttributes);
+  return heard?.eventTime ? Number(heard.eventTime.seconds) * 1000 + (heard.eventTime.nanos ?? 0) / 1e6 : undefined;
 }
 
 /** The root's todo list, as its workflow has it; an error where it cannot tell. */
