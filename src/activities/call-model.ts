@@ -1,7 +1,6 @@
 import { crashPoint } from '../crash-points.ts';
 import { runAlone } from '../effects/running-calls.ts';
 import type { AssistantMessageRecord } from '../store/records.ts';
-import { recordId } from '../store/records.ts';
 import type { CallModelInput, Reply } from '../protocol.ts';
 import { NO_USAGE } from '../protocol.ts';
 import { loadRendered, openAgent, replyOf } from './agent-files.ts';
@@ -15,7 +14,7 @@ import { assertNotEnded } from './ended.ts';
 import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { recordReply } from './record-reply.ts';
-import { forgetReply } from './replies-in-hand.ts';
+import { forgetReply, questionOf } from './replies-in-hand.ts';
 import { toReply } from './reply-outcome.ts';
 import { assertOwnModelServer } from './own-model-server.ts';
 import { makeRoom } from './room.ts';
@@ -37,9 +36,10 @@ export async function callModel(deps: ActivityDeps, input: CallModelInput): Prom
 
     // Another attempt may still be at this very question, in this process: it is waited for. So it is when the server was
     // set back, or when the machine slept.
-    const question = `${files.transcript.file} ${recordId({ ...files.ref, turn: input.turn }, 'reply')}`;
     const guard = { pulse, fence: createFence(deps, pulse) };
-    const record = await runAlone(question, pulse.signal, () => askAndRecord(deps, files, input, guard));
+    const record = await runAlone(questionOf(files, input.turn), pulse.signal, () =>
+      askAndRecord(deps, files, input, guard),
+    );
     return answer(files, input, record);
   });
 }
@@ -67,7 +67,7 @@ async function askAndRecord(
   return record;
 }
 
-interface ReplyInHand {
+interface PaidTurn {
   readonly turn: number;
   readonly paid: PaidReply;
   readonly guard: AttemptGuard;
@@ -78,7 +78,7 @@ async function keepReply(
   deps: ActivityDeps,
   files: AgentFiles,
   rendered: RenderedAgent,
-  { turn, paid, guard }: ReplyInHand,
+  { turn, paid, guard }: PaidTurn,
 ): Promise<AssistantMessageRecord> {
   await files.transcript.refresh();
   const faster = replyOf(files, turn);

@@ -26,12 +26,12 @@ export function holdReply(files: AgentFiles, turn: number, held: ReplyInHand): v
   forgetReply(files, turn);
   const [oldest] = inHand.keys();
   if (inHand.size >= MAX_IN_HAND && oldest !== undefined) inHand.delete(oldest);
-  inHand.set(placeOf(files, turn), held);
+  inHand.set(questionOf(files, turn), held);
 }
 
 /** The reply to this very request, which system prompt and tools make no other: they never change for an agent. */
 export function replyInHand(files: AgentFiles, turn: number, request: ModelRequest): PaidReply | undefined {
-  const held = inHand.get(placeOf(files, turn));
+  const held = inHand.get(questionOf(files, turn));
   if (held === undefined) return undefined;
   const { model, maxTokens, requestSha256 } = held.attempt;
   const isSame =
@@ -44,7 +44,7 @@ export function replyInHand(files: AgentFiles, turn: number, request: ModelReque
 
 /** The turn has its reply: whatever else came for it is not needed any more. */
 export function forgetReply(files: AgentFiles, turn: number): void {
-  inHand.delete(placeOf(files, turn));
+  inHand.delete(questionOf(files, turn));
 }
 
 /** What an attempt record says of its messages, given as JSON. */
@@ -52,6 +52,7 @@ export function messagesSha256(json: string): string {
   return createHash('sha256').update(json).digest('hex');
 }
 
-function placeOf({ ref, transcript }: AgentFiles, turn: number): string {
+/** Names a question within this process: one agent's transcript, and the reply that it waits for there. */
+export function questionOf({ ref, transcript }: AgentFiles, turn: number): string {
   return `${transcript.file} ${recordId({ ...ref, turn }, 'reply')}`;
 }
