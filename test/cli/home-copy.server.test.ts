@@ -6,7 +6,7 @@ import { serverStatus, stopServer } from '../../src/server/index.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { errand as inProcess } from './fake-io.ts';
 import { commandLine, type Ended } from '../helpers/command-line.ts';
-import { isRunning } from '../server/test-home.ts';
+import { isRunning } from '../helpers/processes.ts';
 
 let folder: string;
 let original: string;

@@ -8,17 +8,8 @@ import { Client, Connection } from '@temporalio/client';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { RETENTION_DAYS } from '../../src/server/temporal-command.ts';
-import { socketInodes } from './socket-inodes.ts';
-import {
-  embedded,
-  ensureServer,
-  eventually,
-  freshHome,
-  isRunning,
-  optionsFor,
-  stopServer,
-  workerEvents,
-} from './test-home.ts';
+import { isRunning, socketInodes } from '../helpers/processes.ts';
+import { embedded, ensureServer, eventually, freshHome, optionsFor, stopServer, workerEvents } from './test-home.ts';
 
 const BUILT = fileURLToPath(new URL('../../dist/server/index.js', import.meta.url));
 

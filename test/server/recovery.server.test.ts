@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { identifyProcess, isAlive } from '../../src/process-identity.ts';
 import { ensureServer, stopServer } from '../../src/server/index.ts';
 import { toScriptPrompt } from '../../src/simulator/index.ts';
 import { listAgents } from '../../src/store/listing.ts';
 import { endedAttempts, runningAttempts, timeOuts } from '../helpers/attempts.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
+import { isRunning } from '../helpers/processes.ts';
 import { tellOfDeath } from '../helpers/lose-workers.ts';
 import { waitFor } from '../helpers/wait.ts';
 
@@ -216,11 +216,6 @@ async function handlesOf(harness: Harness, run: Run): Promise<readonly WorkflowH
 
 async function isIdle(handle: WorkflowHandle): Promise<void> {
   await waitFor('no workflow task to be open', async () => !(await handle.describe()).raw.pendingWorkflowTask);
-}
-
-function isRunning(pid: number): boolean {
-  const identity = identifyProcess(pid);
-  return identity !== undefined && isAlive(identity);
 }
 
 function supervise(harness: Harness, buildId: string) {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serverStatus } from '../../src/server/index.ts';
 import { identifyProcess } from '../../src/process-identity.ts';
-import { ensureServer, freshHome, isRunning, optionsFor, stopServer, workerEvents } from './test-home.ts';
+import { isRunning } from '../helpers/processes.ts';
+import { ensureServer, freshHome, optionsFor, stopServer, workerEvents } from './test-home.ts';
 
 const quiet = () => undefined;
 

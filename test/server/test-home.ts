@@ -57,11 +57,6 @@ export async function embedded(home: string) {
   return instance;
 }
 
-export function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false;
-  return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-}
-
 /** Fails by name when the condition does not come true. */
 export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 15_000;

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isRunning } from '../helpers/processes.ts';
 import { builtProject, MiniProject, runProgram } from './mini-project.ts';
 
 describe('bin/errand', () => {
@@ -154,9 +155,4 @@ writeFileSync('seen.json', JSON.stringify({ args: process.argv, env: process.env
 if (${leavesProcess}) spawn('sleep', ['61'], { detached: true, stdio: 'ignore' }).unref();
 process.exit(${code});
 `;
-}
-
-function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false;
-  return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
