@@ -266,7 +266,7 @@ describe('an abort', () => {
   test.each([
     ['before the headers', false],
     ['in the stream', true],
-  ])('%s ends the request within a moment and frees the connection', async (_when, hasStarted) => {
+  ])('%s ends a request that would be waited for for minutes and frees the connection', async (_when, hasStarted) => {
     const server = await serve((response) => {
       if (!hasStarted) return;
       openStream(response);
@@ -276,10 +276,8 @@ describe('an abort', () => {
     const sent = clientOf(server).send(REQUEST, { signal: controller.signal, onProgress: () => undefined });
     const outcome = sent.catch((error: unknown) => error);
     await vi.waitFor(() => expect(server.requests).toHaveLength(1), { interval: 5 });
-    const started = performance.now();
     controller.abort();
     expect(await outcome).toMatchObject({ kind: 'aborted', isSettled: false });
-    expect(performance.now() - started).toBeLessThan(200);
     await vi.waitFor(() => expect(server.openRequests()).toBe(0), { timeout: 5000 });
   });
 

@@ -134,10 +134,9 @@ describe('grep', () => {
 
   test('passes over a huge file of zeros', async () => {
     const agent = newTree();
-    truncateSync(agent.put('zeros', ''), 4 * 1024 ** 3);
-    const startMs = performance.now();
+    // To read it would take longer than a test may.
+    truncateSync(agent.put('zeros', ''), 1024 ** 4);
     expect(await grep(agent, 'foo 1')).toBe('a.ts');
-    expect(performance.now() - startMs).toBeLessThan(5000);
   });
 
   test('notes files it could not read beside what it found', async () => {

@@ -131,7 +131,6 @@ describe('what read refuses', () => {
     await new Promise((resolve) => server.once('listening', resolve));
     symlinkSync('/dev/zero', agent.path('zero'));
 
-    const startMs = performance.now();
     const reads = await Promise.allSettled(Array.from({ length: 5 }, () => read(agent, 'fifo')));
     for (const one of reads) {
       expect(one).toMatchObject({ reason: { message: "'fifo' is not a regular file but a FIFO." } });
@@ -140,7 +139,6 @@ describe('what read refuses', () => {
     await expect(read(agent, 'zero')).rejects.toThrow(/'\/dev\/zero', which is outside/);
     await expect(read(agent, '/dev/tty')).rejects.toThrow(/outside/);
     expect((await read(agent, 'a.txt')).text).toContain('still here');
-    expect(performance.now() - startMs).toBeLessThan(1000);
   });
 
   test('what a rule denies, also through a link swapped in after the decision', async () => {
