@@ -52,7 +52,7 @@ describe('stopServer', () => {
   it('kills a worker that does not end within its time', async () => {
     const home = freshHome();
     const environment = { ...process.env, FAKE_WORKER: 'deaf' };
-    const info = await ensureServer(optionsFor(home, { environment, workers: 1, graceMs: 300 }));
+    const info = await ensureServer(optionsFor(home, { environment, workers: 1, graceMs: 2_000 }));
     await stopServer({ home, log: quiet });
     expect(workerEvents(home).at(-1)?.event).toBe('deaf');
     expect(readFileSync(join(info.logs, 'supervisor.log'), 'utf8')).toMatch(

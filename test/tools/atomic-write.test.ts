@@ -122,7 +122,7 @@ describe('a write that is cut short', () => {
 
   test('by SIGKILL leaves the old content, and the next write tidies up', async () => {
     const { folder, path } = newFile();
-    const writer = await startWriter({ folder, path, before: 'old', size: 50_000_000 });
+    const writer = await startWriter({ folder, path, before: 'old', size: 400_000_000 });
     await vi.waitUntil(() => tempSize(folder) > 1_000_000, { timeout: 5000, interval: 1 });
     writer.kill('SIGKILL');
     await once(writer, 'exit');

@@ -116,8 +116,8 @@ describe('a history that does not fit the code', () => {
       return started;
     });
     const code = await changedBundle('.openTranscript.executeWithOptions', '.closeAgent.executeWithOptions');
+    const woken = steer(handle, { id: 'wakes', text: 'it' }).catch(() => undefined);
     await withWorkflowWorker({ taskQueue, activities: fakesWith({}), code }, async () => {
-      await steer(handle, { id: 'wakes', text: 'it' }, 'ADMITTED').catch(() => undefined);
       await waitFor('the task to fail', async () =>
         (await handle.fetchHistory()).events?.some((event) =>
           event.workflowTaskFailedEventAttributes?.failure?.message?.includes('TMPRL1100'),
@@ -127,6 +127,7 @@ describe('a history that does not fit the code', () => {
     expect((await handle.describe()).status.name).toBe('RUNNING');
     const result = await withWorkflowWorker({ taskQueue, activities: fakesWith({}) }, () => handle.result());
     expect(result).toMatchObject({ status: 'completed' });
+    await woken;
   });
 });
 
@@ -258,12 +259,8 @@ function input(change: object): AgentInput {
   };
 }
 
-function steer(handle: WorkflowHandle, message: unknown, waitForStage?: 'ADMITTED'): Promise<unknown> {
-  if (waitForStage === undefined) return handle.executeUpdate(STEER_UPDATE, { args: [message] });
-  return Promise.race([
-    handle.executeUpdate(STEER_UPDATE, { args: [message] }),
-    new Promise((r) => setTimeout(r, 200)),
-  ]);
+function steer(handle: WorkflowHandle, message: unknown): Promise<unknown> {
+  return handle.executeUpdate(STEER_UPDATE, { args: [message] });
 }
 
 /** The built workflow code with one thing changed in it. */

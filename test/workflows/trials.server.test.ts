@@ -217,7 +217,7 @@ describe('promise 6: a child that was announced', () => {
     harness = await createHarness({ workers: 1 });
     const child = toScriptPrompt([{ calls: [bash(`sleep 600.${process.pid}`)] }], 'sleeper');
     const steps = [{ calls: [task('sleeps for ten minutes', child)] }, { text: 'that is what I have' }];
-    const run = await harness.run(toScriptPrompt(steps, 'too slow'), { timeoutMs: 6_000 });
+    const run = await harness.run(toScriptPrompt(steps, 'too slow'), { timeoutMs: 10_000 });
     expect(await run.result()).toMatchObject({ status: 'timeout', preview: 'that is what I have' });
     const [slept] = await childrenOf(run);
     expect(slept).toMatchObject({ status: 'cancelled' });
