@@ -24,7 +24,7 @@ import {
 import { isAlive } from '../process-identity.ts';
 import { readOutput, readOutputEnd } from './job-output.ts';
 import { lastLine } from './output-text.ts';
-import { findMarked, killUntilGone } from './process-tree.ts';
+import { findMarked, killUntilGone, signalAll } from './process-tree.ts';
 
 /** A command of a call, to be run at most once. */
 export interface Job {
@@ -110,16 +110,17 @@ export async function recordInterruption(files: JobFiles, spec: JobSpec): Promis
 /** A supervisor that has not shown itself after this time is started once more; only one can win the job. */
 const START_WAIT_MS = 3_000;
 const MAX_STARTS = 3;
-/** How far past its deadline a job may be before its supervisor counts as stuck. */
+/** How long a job may be seen past its deadline before its supervisor counts as stuck. */
 const OVERDUE_MS = 15_000;
 
 async function waitForExit(files: JobFiles, spec: JobSpec, options: AttachOptions): Promise<JobExit> {
   const { signal, pollMs = 250 } = options;
   const starter = createStarter(files, spec, options);
+  const isStuck = createStuckWatch();
   const report = createReporter(files, options);
   const check = createCheck(options);
   for (let pauseMs = 10; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
-    const exit = (await readExit(files)) ?? (await lookAtSupervisor(files, spec, starter));
+    const exit = (await readExit(files)) ?? (await lookAtSupervisor(files, spec, { starter, isStuck }));
     if (exit) return exit;
     report();
     await check();
@@ -127,15 +128,30 @@ async function waitForExit(files: JobFiles, spec: JobSpec, options: AttachOption
   }
 }
 
-async function lookAtSupervisor(files: JobFiles, spec: JobSpec, starter: Starter): Promise<JobExit | undefined> {
+async function lookAtSupervisor(
+  files: JobFiles,
+  spec: JobSpec,
+  { starter, isStuck }: { starter: Starter; isStuck(deadlineMs: number): boolean },
+): Promise<JobExit | undefined> {
   const supervisor = await readSupervisor(files);
   if (!supervisor) return starter();
   if (supervisor.process === null) return recordExit(files, { cancelled: true, notStarted: 'it was called off' });
   if (isAlive(supervisor.process)) {
-    if (Date.now() > supervisor.deadlineMs + OVERDUE_MS) process.kill(supervisor.process.pid, 'SIGKILL');
+    if (isStuck(supervisor.deadlineMs)) signalAll([supervisor.process.pid], 'SIGKILL');
     return undefined;
   }
   return recordInterruption(files, spec);
+}
+
+// Not by how far the deadline has passed: a machine that slept wakes up hours behind it, and the supervisor, which has
+// slept too, needs a moment to end the command in good order.
+function createStuckWatch(): (deadlineMs: number) => boolean {
+  let overdueSince: number | undefined;
+  return (deadlineMs) => {
+    if (Date.now() <= deadlineMs) return false;
+    overdueSince ??= performance.now();
+    return performance.now() - overdueSince > OVERDUE_MS;
+  };
 }
 
 type Starter = () => Promise<JobExit | undefined>;

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { cancelJob, endJobsOf, listOpenJobs } from '../../src/jobs/cancel-job.ts';
 import { claimJob, jobFiles } from '../../src/jobs/job-folder.ts';
@@ -107,6 +108,25 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     }
     expect(looks).toBeGreaterThan(1);
   });
+
+  it.skipIf(isMissing)(
+    'past its time limit when the machine wakes from its sleep, it is told as timed out',
+    async () => {
+      const folder = bench.newCall();
+      const waiting = bench.text('echo up; sleep 60', { folder, timeoutMs: 2_000 });
+      const pid = await supervisorPid(folder);
+      await eventually(async () => (await survivors(folder)).length > 0);
+      process.kill(pid, 'SIGSTOP');
+      try {
+        vi.setSystemTime(Date.now() + 8 * 3600_000);
+        await sleep(2_500);
+        process.kill(pid, 'SIGCONT');
+        expect(await waiting).toMatch(/timed out after 2 s; the whole process tree was killed$/);
+      } finally {
+        vi.useRealTimers();
+      }
+    },
+  );
 
   it.skipIf(isMissing)('a store that is full ends the waiting, not the command', async () => {
     const folder = bench.newCall();
@@ -216,6 +236,17 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     writeFileSync(jobFiles(folder).spec, '{"v":');
     await expect(bench.text('true', { folder })).rejects.toThrow(/spec.json is damaged/);
   });
+});
+
+it('a supervisor that does not end its command in time is killed, and the outcome is told as unknown', async () => {
+  const bench = await openJobBench('full-access');
+  const folder = bench.newCall();
+  const waiting = bench.text('echo up; sleep 60', { folder, timeoutMs: 1_000 });
+  const pid = await supervisorPid(folder);
+  await eventually(async () => (await survivors(folder)).length > 0);
+  process.kill(pid, 'SIGSTOP');
+  expect(await waiting).toMatch(/interrupted; effects unknown/);
+  expect(await survivors(folder)).toEqual([]);
 });
 
 it('a refused sandbox runs nothing and says how to mend it', async () => {
