@@ -3,7 +3,17 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../process-identity.ts';
-import { claimSupervision, hasJob, jobFiles, readExit, readSpec, readSupervisor, recordExit } from './job-folder.ts';
+import {
+  claimSupervision,
+  hasJob,
+  jobFiles,
+  readExit,
+  readSpec,
+  readSupervisor,
+  recordExit,
+  type JobFiles,
+  type JobSpec,
+} from './job-folder.ts';
 import { findMarked, killUntilGone, signalAll } from './process-tree.ts';
 import { recordInterruption } from './start-or-attach.ts';
 
@@ -23,13 +33,26 @@ export async function cancelJob(callFolder: string): Promise<void> {
   const files = jobFiles(callFolder);
   if (await readExit(files)) return;
   const spec = await readSpec(files);
-  await writeFile(files.cancel, '', { mode: 0o600 });
-  // Not started yet: from now on it cannot.
-  const isCalledOff = await claimSupervision(files, { process: null, timeoutMs: spec.timeoutMs });
-  if (isCalledOff) {
-    await recordExit(files, { cancelled: true, notStarted: 'it was called off' });
-    return;
+  try {
+    if (await callOff(files, spec)) return;
+  } catch (error) {
+    // What is to be recorded waits for the disk; the command does not.
+    await endProcesses(files, spec);
+    throw error;
   }
+  await endProcesses(files, spec);
+  await recordInterruption(files, spec);
+}
+
+/** Tells its supervisor that the job is cancelled; true: it had not started yet, and from now on it cannot. */
+async function callOff(files: JobFiles, { timeoutMs }: JobSpec): Promise<boolean> {
+  await writeFile(files.cancel, '', { mode: 0o600 });
+  if (!(await claimSupervision(files, { process: null, timeoutMs }))) return false;
+  await recordExit(files, { cancelled: true, notStarted: 'it was called off' });
+  return true;
+}
+
+async function endProcesses(files: JobFiles, { jobId }: JobSpec): Promise<void> {
   const supervisor = (await readSupervisor(files))?.process;
   if (supervisor && isAlive(supervisor)) {
     signalAll([supervisor.pid], 'SIGTERM');
@@ -37,8 +60,7 @@ export async function cancelJob(callFolder: string): Promise<void> {
     if (isAlive(supervisor)) signalAll([supervisor.pid], 'SIGKILL');
     await waitUntil(() => !isAlive(supervisor), STOP_WAIT_MS);
   }
-  await killUntilGone(() => findMarked(spec.jobId));
-  await recordInterruption(files, spec);
+  await killUntilGone(() => findMarked(jobId));
 }
 
 /** Ends every open job of an agent: `<journal>/<runId>/<agentId>`. */

@@ -30,6 +30,12 @@ export function remount(folder: string, mode: 'ro' | 'rw'): boolean {
   }
 }
 
+/** Makes a folder read-only to whoever opens a file from now on, as a broken disk does, also under those who write. */
+export function cover(folder: string): void {
+  execFileSync('mount', ['--bind', folder, folder], { stdio: 'pipe' });
+  execFileSync('mount', ['-o', 'remount,ro,bind', folder], { stdio: 'pipe' });
+}
+
 export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder], { stdio: 'pipe' });
 }

@@ -7,9 +7,12 @@ import { cancelJob, endJobsOf, listOpenJobs } from '../../src/jobs/cancel-job.ts
 import { claimJob, jobFiles } from '../../src/jobs/job-folder.ts';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_CAPS } from '../../src/jobs/start-or-attach.ts';
-import { processesIn } from '../helpers/processes.ts';
+import { isRunning, processesIn } from '../helpers/processes.ts';
+import { cover, smallDiskProblem, unmount } from '../helpers/small-disk.ts';
 import { BWRAP, eventually, openJobBench, supervisorPid, survivors } from './job-bench.ts';
 import { buildPrograms } from './supervisor-program.ts';
+
+const mountProblem = smallDiskProblem();
 
 const MODES = [
   ['bubblewrap', 'workspace-write'],
@@ -177,6 +180,28 @@ describe.each(MODES)('a job in %s', async (name, mode) => {
     expect(await survivors(folder)).toEqual([]);
     expect(await waiting).toMatch(/cancelled; the whole process tree was killed/);
   });
+
+  it.skipIf(isMissing || mountProblem !== undefined)(
+    'cancelling ends it also while the disk is read-only; what is to be recorded follows later',
+    async () => {
+      const folder = bench.newCall();
+      const waiting = bench.text('echo on; (setsid sleep 65 &); sleep 65', { folder });
+      const ended = waiting.catch(() => 'met the disk too');
+      const pid = await supervisorPid(folder);
+      await eventually(async () => (await survivors(folder)).length > 1);
+      cover(bench.home);
+      try {
+        await expect(cancelJob(folder)).rejects.toThrow(/EROFS/);
+        expect(await survivors(folder)).toEqual([]);
+        expect(isRunning(pid)).toBe(false);
+      } finally {
+        unmount(bench.home);
+      }
+      await ended;
+      await cancelJob(folder);
+      expect(await bench.text('again', { folder })).toMatch(/^on\n(interrupted; effects unknown|cancelled;)/);
+    },
+  );
 
   it.skipIf(isMissing)(
     'a claim whose claimant died before the start is started by the next attempt, once',
