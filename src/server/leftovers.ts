@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { identifyProcess, isAlive, signalProcess, type ProcessIdentity } from '../process-identity.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceState } from './instance-state.ts';
+import { leftWorkers } from './unrecorded-workers.ts';
 import { waitUntil } from './wait.ts';
 
 const SERVER_GRACE_MS = 10_000;
@@ -15,7 +16,9 @@ export interface StopLeftoversOptions {
 
 /** Ends what a dead supervisor left running, in order: workers, then the Temporal server. Strangers are safe. */
 export async function stopLeftovers({ instance, state, graceMs, log }: StopLeftoversOptions): Promise<void> {
-  const workers = (state?.workers ?? []).flatMap(({ process }) => process ?? []).filter(isAlive);
+  const workers = leftWorkers(instance, state)
+    .flatMap(({ process }) => process ?? [])
+    .filter(isAlive);
   if (workers.length > 0) log(`stopping ${workers.length} workers whose supervisor was killed`);
   await stopProcesses(workers, graceMs);
   await stopLeftoverServer({ instance, state, log });

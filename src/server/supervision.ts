@@ -11,6 +11,7 @@ import { stopLeftoverServer } from './leftovers.ts';
 import { LOOPBACK } from './ports.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import { NAMESPACE, TemporalServer } from './temporal-server.ts';
+import { leftWorkers } from './unrecorded-workers.ts';
 import { onWorkerDeath } from './worker-death.ts';
 import { WorkerPool, type WantedWorkers } from './worker-pool.ts';
 
@@ -69,7 +70,7 @@ export class Supervision {
    */
   async takeOver(state: InstanceState | undefined): Promise<void> {
     this.#leftovers = new LeftoverWorkers({
-      workers: state?.workers ?? [],
+      workers: leftWorkers(this.#instance, state),
       graceMs: this.#options.graceMs,
       log: this.note,
       onGone: (worker) => this.#forget(worker),

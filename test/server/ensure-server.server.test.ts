@@ -256,6 +256,16 @@ describe('the supervisor', () => {
     expect(await describeRun(after.address, 'outlives-the-supervisor')).toBe('RUNNING');
   });
 
+  it('is replaced after a kill before it had written down what it started, and nothing of it is left', async () => {
+    const home = freshHome();
+    const info = await ensureServer(optionsFor(home));
+    process.kill(info.pids.supervisor, 'SIGKILL');
+    writeFileSync(join(home, 'server/state.json'), '');
+    const after = await ensureServer(optionsFor(home));
+    await eventually('the old workers are gone', () => info.pids.workers.filter(isRunning).length === 0);
+    expect(after.pids.workers.filter(isRunning)).toHaveLength(2);
+  });
+
   it('stops everything when its home is deleted, since nobody could find it any more', async () => {
     const home = freshHome();
     const { pids } = await ensureServer(optionsFor(home));

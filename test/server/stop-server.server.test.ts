@@ -40,6 +40,18 @@ describe('stopServer', () => {
     expect(endings.map(({ isServerUp }) => isServerUp)).toEqual([true, true]);
   });
 
+  it('finds workers that were started but never written down, and leaves those of another home alone', async () => {
+    const [home, other] = [freshHome(), freshHome()];
+    const info = await ensureServer(optionsFor(home, { workers: 2 }));
+    const strangers = await ensureServer(optionsFor(other, { workers: 1 }));
+    process.kill(info.pids.supervisor, 'SIGKILL');
+    writeFileSync(join(home, 'server/state.json'), '');
+    await stopServer({ home, log: quiet });
+    expect(info.pids.workers).toHaveLength(2);
+    expect(info.pids.workers.filter(isRunning)).toEqual([]);
+    expect(strangers.pids.workers.map(isRunning)).toEqual([true]);
+  });
+
   it('finds a server that was started but never written down', async () => {
     const home = freshHome();
     const info = await ensureServer(optionsFor(home, { workers: 0 }));
