@@ -58,6 +58,12 @@ export interface AgentLimits {
   readonly historyEvents?: number;
 }
 
+/**
+ * How much longer than its own limits an activity may be open: the server counts the time, too, in which nothing could
+ * work on it, since the machine slept or everything was stopped. How long trouble lasts, the activities count themselves.
+ */
+export const ASLEEP_MS = 7 * 24 * 3600_000;
+
 /** W3C ids, lower-case hex: 32 digits of trace, 16 of span. */
 export interface TraceContext {
   readonly traceId: string;

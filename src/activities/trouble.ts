@@ -2,6 +2,7 @@ import { sep } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { isOutage, outageSince, outageTooLong, storeGone, storeInvalid, storeUnavailable } from '../failures.ts';
 import { StoredFileError } from '../jobs/durable-file.ts';
+import { ASLEEP_MS } from '../protocol.ts';
 import { retryDelay } from '../model/retry-after.ts';
 import { goneReason } from './gone.ts';
 
@@ -10,11 +11,14 @@ import { goneReason } from './gone.ts';
  * activity does goes through here.
  */
 export async function waitingOutTrouble<T>(home: string, work: () => Promise<T>): Promise<T> {
+  const startedMs = performance.now();
   try {
     return await work();
   } catch (error) {
     const failure = toFailure(error, home);
-    throw isOutage(failure) ? toOutage(failure, goneReason(error, home) !== undefined) : failure;
+    if (!isOutage(failure)) throw failure;
+    const isGone = goneReason(error, home) !== undefined;
+    throw toOutage(failure, { isGone, nowMs: Date.now(), workedMs: performance.now() - startedMs });
   }
 }
 
@@ -80,52 +84,80 @@ type Outage = Parameters<typeof outageSince>[0];
 /** What is known of an outage when an attempt fails of it. */
 export interface OutageFacts {
   readonly attempt: number;
-  /** When an earlier attempt met it first. */
-  readonly sinceMs?: number;
-  readonly nowMs: number;
+  /** When an attempt met it first. */
+  readonly sinceMs: number;
+  /** How long it has been tried to get over it. */
+  readonly lastedMs: number;
   readonly limitMs: number;
 }
 
 /** The failure to report: one that is tried again, with when the trouble began, or the last one. */
-export function outageFailure(failure: Outage, { attempt, nowMs, sinceMs = nowMs, limitMs }: OutageFacts): Outage {
-  const leftMs = limitMs - (nowMs - sinceMs);
-  if (leftMs <= 0) return outageTooLong(failure, nowMs - sinceMs);
+export function outageFailure(failure: Outage, { attempt, sinceMs, lastedMs, limitMs }: OutageFacts): Outage {
+  const leftMs = limitMs - lastedMs;
+  if (leftMs <= 0) return outageTooLong(failure, lastedMs);
   const wantedMs = Number(failure.nextRetryDelay ?? retryDelay(attempt, undefined));
   return outageSince(failure, sinceMs, Math.max(1, Math.min(wantedMs, leftMs)));
 }
 
-function toOutage(failure: Outage, isGone: boolean): Outage {
+function toOutage(failure: Outage, failed: FailedAttempt): Outage {
   const { info } = Context.current();
-  const nowMs = Date.now();
-  const times = troubleTimes(info.heartbeatDetails, isGone, nowMs);
+  const times = troubleTimes(info.heartbeatDetails, failed);
+  const { troubleSinceMs: sinceMs, lastedMs } = times;
+  const outage = outageFailure(failure, { attempt: info.attempt, sinceMs, lastedMs, limitMs: outageLimitMs() });
+  const pauseMs = Number(outage.nextRetryDelay ?? 0);
   // The next attempt gets it back: only so is the length of an outage known over attempts.
-  Context.current().heartbeat({ ...times, trouble: failure.message.slice(0, 300) });
-  return outageFailure(failure, {
-    attempt: info.attempt,
-    sinceMs: times.troubleSinceMs,
-    nowMs,
-    limitMs: outageLimitMs(),
-  });
+  Context.current().heartbeat({ ...times, pauseMs, trouble: failure.message.slice(0, 300) });
+  return outage;
+}
+
+/** An attempt that met trouble. */
+interface FailedAttempt {
+  readonly isGone: boolean;
+  readonly nowMs: number;
+  /** How long it worked, on the clock that stands still while the machine sleeps. */
+  readonly workedMs: number;
 }
 
 interface TroubleTimes {
   readonly troubleSinceMs: number;
+  /** How long it had lasted at `seenMs`, without the time in which nothing was tried because everything slept. */
+  readonly lastedMs: number;
+  readonly seenMs: number;
   /** Only while a file is gone: a disk that was away for hours may bring a run's files back one after the other. */
   readonly goneSinceMs?: number;
 }
 
-type TroubleTime = keyof TroubleTimes;
+type TroubleTime = keyof TroubleTimes | 'pauseMs';
 
-/** When the trouble of an attempt began, by what the attempt before it left. */
-export function troubleTimes(details: unknown, isGone: boolean, nowMs: number): TroubleTimes {
+/** When the trouble of an attempt began and how long it has lasted, by what the attempt before it left. */
+export function troubleTimes(details: unknown, failed: FailedAttempt): TroubleTimes {
+  const { isGone, nowMs } = failed;
   const troubleSinceMs = timeIn(details, 'troubleSinceMs') ?? nowMs;
-  return isGone ? { troubleSinceMs, goneSinceMs: timeIn(details, 'goneSinceMs') ?? nowMs } : { troubleSinceMs };
+  const times = { troubleSinceMs, lastedMs: lastedUntil(details, failed), seenMs: nowMs };
+  return isGone ? { ...times, goneSinceMs: timeIn(details, 'goneSinceMs') ?? nowMs } : times;
 }
 
-/** What schedule-to-close leaves beside one attempt; an activity without that limit never gives up. */
+/** How late an attempt may come after its pause: what is later has slept. */
+const WAKING_MS = 60_000;
+
+function lastedUntil(details: unknown, { nowMs, workedMs }: FailedAttempt): number {
+  const [lastedMs, seenMs, pauseMs = 0] = [
+    timeIn(details, 'lastedMs'),
+    timeIn(details, 'seenMs'),
+    timeIn(details, 'pauseMs'),
+  ];
+  // Left by a worker of an older build, which knew only when it began.
+  if (lastedMs === undefined || seenMs === undefined) return nowMs - (timeIn(details, 'troubleSinceMs') ?? nowMs);
+  return lastedMs + Math.max(0, Math.min(nowMs - seenMs, pauseMs + workedMs + WAKING_MS));
+}
+
+/** What schedule-to-close leaves beside one attempt and a sleep; an activity without that limit never gives up. */
 function outageLimitMs(): number {
   const { scheduleToCloseTimeoutMs, startToCloseTimeoutMs } = Context.current().info;
-  return scheduleToCloseTimeoutMs > 0 ? scheduleToCloseTimeoutMs - startToCloseTimeoutMs : Number.POSITIVE_INFINITY;
+  if (scheduleToCloseTimeoutMs <= 0) return Number.POSITIVE_INFINITY;
+  const besideMs = scheduleToCloseTimeoutMs - startToCloseTimeoutMs;
+  // Last words have no time for a sleep; neither has an activity that an older build scheduled.
+  return besideMs > ASLEEP_MS ? besideMs - ASLEEP_MS : besideMs;
 }
 
 function timeIn(details: unknown, key: TroubleTime): number | undefined {

@@ -1,6 +1,7 @@
 import { ActivityCancellationType, proxyActivities } from '@temporalio/workflow';
 import type { ActivityOptions } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.ts';
+import { ASLEEP_MS } from '../protocol.ts';
 import type { AgentInput, Call } from '../protocol.ts';
 
 /**
@@ -23,7 +24,7 @@ const JOB_GRACE_MS = 5 * 60_000;
 
 /**
  * Infrastructure trouble has no attempt limit; the activities add jitter, honour `retry-after` and give up once it has
- * lasted for what schedule-to-close leaves beside one attempt (`limits.outageMs`). What no retry can cure says so itself
+ * lasted for `limits.outageMs`, which schedule-to-close leaves beside one attempt and a long sleep. What no retry can cure says so itself
  * (`nonRetryable`): a list of types here would be in history twice a turn.
  */
 const PATIENT: ActivityOptions['retry'] = {
@@ -47,7 +48,7 @@ export function openOptions(input: AgentInput): ActivityOptions {
   return {
     ...COMMON,
     startToCloseTimeout: OPEN_ATTEMPT_TIMEOUT_MS,
-    scheduleToCloseTimeout: OPEN_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    scheduleToCloseTimeout: openFor(OPEN_ATTEMPT_TIMEOUT_MS, input),
     activityId: 'open',
     summary: 'open transcript',
   };
@@ -57,7 +58,7 @@ export function modelOptions(input: AgentInput, turn: number): ActivityOptions {
   return {
     ...COMMON,
     startToCloseTimeout: MODEL_ATTEMPT_TIMEOUT_MS,
-    scheduleToCloseTimeout: MODEL_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    scheduleToCloseTimeout: openFor(MODEL_ATTEMPT_TIMEOUT_MS, input),
     activityId: `t${turn}`,
     summary: `turn ${turn} · ${input.model}`,
   };
@@ -74,7 +75,7 @@ export function readsOptions(input: AgentInput, calls: readonly Call[]): Activit
   return {
     ...COMMON,
     startToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS,
-    scheduleToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    scheduleToCloseTimeout: openFor(TOOL_ATTEMPT_TIMEOUT_MS, input),
     activityId: isBatch ? `${first.callId}-${last.callId.slice(last.callId.indexOf('.') + 1)}` : first?.callId,
     summary: cut(calls.map((call) => call.summary).join(' · ')),
   };
@@ -85,7 +86,7 @@ export function effectOptions(input: AgentInput, call: Call): ActivityOptions {
   return {
     ...COMMON,
     startToCloseTimeout: attemptMs,
-    scheduleToCloseTimeout: attemptMs + input.limits.outageMs,
+    scheduleToCloseTimeout: openFor(attemptMs, input),
     activityId: call.callId,
     summary: cut(call.summary),
   };
@@ -96,7 +97,7 @@ export function settleOptions(input: AgentInput, call: Call): ActivityOptions {
   return {
     ...COMMON,
     startToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS,
-    scheduleToCloseTimeout: TOOL_ATTEMPT_TIMEOUT_MS + input.limits.outageMs,
+    scheduleToCloseTimeout: openFor(TOOL_ATTEMPT_TIMEOUT_MS, input),
     activityId: call.callId,
     summary: cut(`settle ${call.summary}`),
   };
@@ -116,6 +117,11 @@ export function reconcileOptions(): ActivityOptions {
     activityId: 'reconcile',
     summary: 'end lost agents',
   };
+}
+
+/** From here on the server gives up by itself. */
+function openFor(attemptMs: number, { limits }: AgentInput): number {
+  return attemptMs + limits.outageMs + ASLEEP_MS;
 }
 
 /** The UI shows about 120 characters of a summary. */

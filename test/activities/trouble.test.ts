@@ -65,10 +65,10 @@ describe('trouble of the machine', () => {
 
 describe('an outage', () => {
   const full = storeUnavailable('disk full (ENOSPC)');
-  const facts = { attempt: 3, nowMs: 100_000, limitMs: 60_000 };
+  const facts = { attempt: 3, sinceMs: 90_000, lastedMs: 10_000, limitMs: 60_000 };
 
   it('says when it began, and is tried again after a pause that grows and varies', () => {
-    const failures = Array.from({ length: 50 }, () => outageFailure(full, { ...facts, sinceMs: 90_000 }));
+    const failures = Array.from({ length: 50 }, () => outageFailure(full, facts));
     expect(failures[0]).toMatchObject({ type: FAILURES.storeUnavailable, message: full.message, nonRetryable: false });
     expect(failures[0]?.details).toEqual([{ since: new Date(90_000).toISOString() }]);
     const pauses = failures.map(({ nextRetryDelay }) => Number(nextRetryDelay));
@@ -83,26 +83,42 @@ describe('an outage', () => {
       nextRetryDelay: 7_000,
       details: [{ status: 429 }],
     });
-    const failure = outageFailure(limited, { ...facts, sinceMs: 90_000 });
+    const failure = outageFailure(limited, facts);
     expect(failure.nextRetryDelay).toBe(7_000);
     expect(failure.details).toEqual([{ status: 429, since: new Date(90_000).toISOString() }]);
   });
 
+  const failed = (nowMs: number, isGone = false) => ({ isGone, nowMs, workedMs: 500 });
+
   it('of a disk that was away does not count for a file that is missing once it is back', () => {
-    const away = troubleTimes(undefined, false, 1_000);
-    expect(away).toEqual({ troubleSinceMs: 1_000 });
-    const gone = troubleTimes({ ...away, trouble: 'a file or folder is missing' }, true, 60_000);
-    expect(gone).toEqual({ troubleSinceMs: 1_000, goneSinceMs: 60_000 });
-    expect(troubleTimes(gone, true, 61_000)).toEqual(gone);
-    expect(troubleTimes(gone, false, 61_000)).toEqual(away);
+    const away = troubleTimes(undefined, failed(1_000));
+    expect(away).toEqual({ troubleSinceMs: 1_000, lastedMs: 0, seenMs: 1_000 });
+    const gone = troubleTimes({ ...away, trouble: 'a file or folder is missing' }, failed(60_000, true));
+    expect(gone).toMatchObject({ troubleSinceMs: 1_000, goneSinceMs: 60_000 });
+    expect(troubleTimes(gone, failed(61_000, true))).toMatchObject({ troubleSinceMs: 1_000, goneSinceMs: 60_000 });
+    expect(troubleTimes(gone, failed(61_000))).not.toHaveProperty('goneSinceMs');
+  });
+
+  it('lasts from attempt to attempt, but not while the machine sleeps over the weekend', () => {
+    const friday = { ...troubleTimes(undefined, failed(1_000)), pauseMs: 30_000 };
+    const later = { ...troubleTimes(friday, failed(40_000)), pauseMs: 60_000 };
+    expect(later).toMatchObject({ troubleSinceMs: 1_000, lastedMs: 39_000, seenMs: 40_000 });
+    const monday = troubleTimes(later, failed(60 * 3600_000));
+    expect(monday.troubleSinceMs).toBe(1_000);
+    expect(monday.lastedMs).toBeLessThan(5 * 60_000);
+    expect(troubleTimes(later, failed(30_000)).lastedMs).toBe(39_000);
+  });
+
+  it('that a worker of an older build has met lasts since then', () => {
+    expect(troubleTimes({ troubleSinceMs: 1_000 }, failed(61_000)).lastedMs).toBe(60_000);
   });
 
   it('never pauses past its limit', () => {
-    expect(Number(outageFailure(full, { ...facts, attempt: 20, sinceMs: 40_500 }).nextRetryDelay)).toBe(500);
+    expect(Number(outageFailure(full, { ...facts, attempt: 20, lastedMs: 59_500 }).nextRetryDelay)).toBe(500);
   });
 
   it('is given up after its limit, with the reason', () => {
-    expect(outageFailure(full, { ...facts, sinceMs: 40_000 })).toMatchObject({
+    expect(outageFailure(full, { ...facts, lastedMs: 60_000 })).toMatchObject({
       type: FAILURES.storeUnavailable,
       nonRetryable: true,
       message: 'gave up after 60 s of trouble (limits.outageMs): disk full (ENOSPC)',
@@ -110,7 +126,7 @@ describe('an outage', () => {
   });
 
   it('without a limit is never given up', () => {
-    const failure = outageFailure(full, { ...facts, sinceMs: 0, nowMs: 1e12, limitMs: Number.POSITIVE_INFINITY });
+    const failure = outageFailure(full, { ...facts, lastedMs: 1e12, limitMs: Number.POSITIVE_INFINITY });
     expect(failure.nonRetryable).toBe(false);
   });
 });

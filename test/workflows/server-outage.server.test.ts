@@ -72,6 +72,7 @@ describe('while the Temporal server is away', () => {
       await passed(OUTAGE_MS);
       for (const pid of pids) process.kill(pid, 'SIGCONT');
       await expectAllDone(runs);
+      await expectPatience(runs);
     },
     OUTAGE_MS + LONG_MS,
   );
@@ -110,6 +111,17 @@ describe('while the Temporal server is away', () => {
       'below',
     ]);
     await expectExactBill(runs);
+  }
+
+  /** The server gives nothing up that has slept over a long weekend: to it that is a time as any other. */
+  async function expectPatience(runs: Runs): Promise<void> {
+    for (const { handle } of Object.values(runs)) {
+      const { events = [] } = await handle.fetchHistory();
+      const scheduled = (events ?? []).flatMap((event) => event.activityTaskScheduledEventAttributes ?? []);
+      const limits = scheduled.map(({ scheduleToCloseTimeout }) => Number(scheduleToCloseTimeout?.seconds ?? 0));
+      expect(limits.length).toBeGreaterThan(1);
+      for (const seconds of limits.filter((limit) => limit > 0)) expect(seconds).toBeGreaterThan(4 * 24 * 3600);
+    }
   }
 
   /** Every request is either settled or listed; nothing that was recorded is asked for again. */
