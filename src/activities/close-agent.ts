@@ -37,14 +37,17 @@ export async function closeAgent(deps: ActivityDeps, input: CloseInput): Promise
 }
 
 async function closeWithin(deps: ActivityDeps, input: CloseInput, fence: Fence): Promise<Closing> {
-  await endJobs(deps, input.ref);
+  // Commands are ended first of all, but not those of an agent that goes on: it is further than its history knows, or it
+  // was reset while this attempt slept.
+  if (await goesOn(deps, input)) return { goesOn: true };
+  await endJobs(deps, input.ref, fence);
+  await fence.awake();
   await rm(scratchFolder(deps.home, input.ref), { recursive: true, force: true });
   if (input.unopened) await writeOpening(deps, { input: input.unopened, branch: input.ref.branch }, fence);
   const files = await openToClose(deps, input.ref);
   const there = endOf(files.transcript, input.ref);
   if (there) await sendLostCancel(deps, there);
   else {
-    if (input.status === 'completed' && hasSteeredTurn(files, input.turn + 1)) return { goesOn: true };
     await fence.pass(files, input.turn + 1);
     await seal(deps, files, input);
   }
@@ -53,10 +56,17 @@ async function closeWithin(deps: ActivityDeps, input: CloseInput, fence: Fence):
   return toResult(files, input.ref, await writeEnd(deps, input.ref, ending));
 }
 
+/** What is wrong with its files is met again where it is told. */
+async function goesOn(deps: ActivityDeps, { ref, status, turn, unopened }: CloseInput): Promise<boolean> {
+  if (status !== 'completed' || unopened) return false;
+  const files = await openToClose(deps, ref).catch(() => undefined);
+  return files !== undefined && !endOf(files.transcript, ref) && hasSteeredTurn(files, turn + 1);
+}
+
 /** A job whose files this version cannot read ends by its own deadline; the agent has to end all the same. */
-async function endJobs(deps: ActivityDeps, ref: AgentRef): Promise<void> {
+async function endJobs(deps: ActivityDeps, ref: AgentRef, { awake }: Fence): Promise<void> {
   try {
-    await endJobsOf(agentFolder(deps.home, ref));
+    await endJobsOf(agentFolder(deps.home, ref), awake);
   } catch (error) {
     if (!(error instanceof StoredFileError)) throw error;
     deps.log.error({ agentId: ref.agentId, error: error.message }, 'a job could not be ended');

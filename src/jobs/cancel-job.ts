@@ -63,9 +63,13 @@ async function endProcesses(files: JobFiles, { jobId }: JobSpec): Promise<void> 
   await killUntilGone(() => findMarked(jobId));
 }
 
-/** Ends every open job of an agent: `<journal>/<runId>/<agentId>`. */
-export async function endJobsOf(agentFolder: string): Promise<void> {
+/**
+ * Ends every open job of an agent: `<journal>/<runId>/<agentId>`. `confirm` throws for whoever may no longer do that; it
+ * is asked when they are found, so that none of them was begun by a successor.
+ */
+export async function endJobsOf(agentFolder: string, confirm?: () => Promise<void>): Promise<void> {
   const calls = await foldersIn(agentFolder);
+  await confirm?.();
   await Promise.all(calls.map((call) => cancelJob(join(agentFolder, call))));
 }
 

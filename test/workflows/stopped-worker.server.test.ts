@@ -8,11 +8,15 @@ import { usageOf } from '../../src/store/usage.ts';
 import { folderState } from '../helpers/folder-state.ts';
 import { createHarness } from '../helpers/harness.ts';
 import type { Harness, Run, Worker } from '../helpers/harness.ts';
+import { hold, release, whenHeld } from '../helpers/hold.ts';
 import { openLine } from '../helpers/line.ts';
 import type { Line } from '../helpers/line.ts';
 import { waitFor } from '../helpers/wait.ts';
 
 const LONG_MS = 90_000;
+
+/** A shorter sleep has cost nobody an attempt, and is not looked for. */
+const NOTICED_MS = 6_000;
 
 const PRELOAD = `--import=${join(import.meta.dirname, '../helpers/stop-at.mjs')}`;
 
@@ -116,6 +120,38 @@ describe('promise 2: a worker that was stopped past the time-out and goes on', (
     },
     2 * LONG_MS,
   );
+
+  it(
+    'in closing an agent that is reset meanwhile ends no command of what came after',
+    async () => {
+      await startWorkerThatStops('readdir /journal/[^/]+/[^/]+$');
+      const run = await harness.run(toScriptPrompt([hold('reset'), { expect: { exitCode: 0 }, text: 'done' }]));
+      await whenHeld(harness, 'reset');
+      await run.handle.cancel();
+      await isStopped();
+      const awakeAt = Date.now() + NOTICED_MS;
+      await harness.startWorker();
+      await resetToStart(run);
+      await whenHeld(harness, 'reset');
+      await waitFor('it to have slept', () => Date.now() > awakeAt);
+      await goOn();
+      expect(harness.processesIn('go-reset')).not.toEqual([]);
+      await release(harness, 'reset');
+      expect(await run.result()).toMatchObject({ status: 'completed', preview: 'done' });
+    },
+    2 * LONG_MS,
+  );
+
+  async function resetToStart(run: Run): Promise<void> {
+    const { events } = await run.handle.fetchHistory();
+    await harness.client.workflowService.resetWorkflowExecution({
+      namespace: 'default',
+      workflowExecution: { workflowId: run.runId },
+      reason: 'test',
+      workflowTaskFinishEventId: events?.find((event) => event.workflowTaskCompletedEventAttributes)?.eventId,
+      requestId: crypto.randomUUID(),
+    });
+  }
 
   async function startWorkerThatStops(stopAt: string): Promise<void> {
     const STOP_MARK = join(harness.workspace, '../stopped');
