@@ -36,7 +36,9 @@ async function appendSpawned(handle: FileHandle, agentIds: readonly string[]): P
   const at = new Date().toISOString();
   const lines = agentIds.map((agentId) => JSON.stringify({ v: LEDGER_VERSION, type: 'spawn', agentId, at }));
   // A torn line of a writer that died is left as a line of its own.
-  await appendLine(handle, Buffer.from(`\n${lines.join('\n')}\n`));
+  const isWhole = await appendLine(handle, Buffer.from(`\n${lines.join('\n')}\n`));
+  // The kernel takes a part and tells no code; half a claim must not look like a place that somebody else got.
+  if (!isWhole) throw Object.assign(new Error('the run ledger took only a part of a claim'), { code: 'ENOSPC' });
   await handle.datasync();
 }
 

@@ -1,9 +1,10 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newTranscriptStem, runFolder, subagentsFolder } from '../../src/store/layout.ts';
 import { claimSlot } from '../../src/store/ledger.ts';
+import { fill, makeRoom, mountSmallDisk, smallDiskProblem, unmount } from '../helpers/small-disk.ts';
 
 describe('the places for sub-agents of a run', () => {
   const stem = newTranscriptStem('a-run', new Date(0));
@@ -45,6 +46,27 @@ describe('the places for sub-agents of a run', () => {
     expect(await claimSlot(home, stem, '00000000000d', 3)).toBe(false);
     expect(await claimSlot(home, stem, '00000000000a', 3)).toBe(true);
   });
+
+  it.skipIf(smallDiskProblem() !== undefined)(
+    'a disk that takes half a claim is a full disk, not a refusal',
+    async () => {
+      const disk = join(home, 'disk');
+      await mkdir(disk);
+      mountSmallDisk(disk);
+      try {
+        await mkdir(runFolder(disk, stem), { recursive: true });
+        expect(await claimSlot(disk, stem, 'one', 9)).toBe(true);
+        const ledger = join(runFolder(disk, stem), 'ledger.jsonl');
+        await appendFile(ledger, '\n'.repeat(4096 - 20 - (await stat(ledger)).size));
+        fill(disk);
+        await expect(claimSlot(disk, stem, 'two', 9)).rejects.toMatchObject({ code: 'ENOSPC' });
+        makeRoom(disk);
+        expect(await claimSlot(disk, stem, 'two', 9)).toBe(true);
+      } finally {
+        unmount(disk);
+      }
+    },
+  );
 
   it('survive a torn line', async () => {
     await writeFile(join(runFolder(home, stem), 'ledger.jsonl'), '{"v":1,"type":"spawn","agentId":"to');
