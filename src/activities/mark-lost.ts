@@ -13,23 +13,25 @@ import { endOf, writeEnd } from './terminal-record.ts';
 
 /**
  * Ends an agent in the place of its workflow, which the server closed without its last words (terminated), in whichever
- * branch it was.
+ * branch it was. `confirm` is asked right before something of it is ended or written, and throws for one that goes on.
  */
 export async function markLost(
   deps: ActivityDeps,
   agent: Pick<AgentRef, 'runId' | 'agentId' | 'transcript'>,
   error: string,
+  confirm?: () => Promise<void>,
 ): Promise<void> {
   const transcript = await openCached(transcriptFile(deps.home, agent));
   const { epoch, branch } = positionOf(transcript.tip ?? '');
   const ref = { ...agent, epoch, branch };
   // Whoever wrote it may have died before the meta file said so.
   if (endOf(transcript, ref)) return writeMeta(deps.home, ref, metaFromRecords(transcript.records));
-  await endJobsOf(agentFolder(deps.home, ref));
+  await endJobsOf(agentFolder(deps.home, ref), confirm);
+  await confirm?.();
   await rm(scratchFolder(deps.home, ref), { recursive: true, force: true });
   await awaitSettled(transcript);
   const turns = transcript.records.reduce((most, record) => ('turn' in record ? Math.max(most, record.turn) : most), 0);
-  await writeEnd(deps, ref, { status: 'lost', turns, error });
+  await writeEnd(deps, ref, { status: 'lost', turns, error, confirm });
 }
 
 /** A model call feels the end of its workflow at the next heartbeat, and only then settles what it has cost. */

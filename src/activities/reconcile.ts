@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fateOf } from '../reconcile/fate.ts';
 import { RECENT_RUNS } from '../reconcile/open-agents.ts';
 import { findLostAgents } from '../reconcile/lost-agents.ts';
 import type { LostAgent } from '../reconcile/lost-agents.ts';
@@ -8,6 +9,7 @@ import { metaFromRecords, writeMeta } from '../store/meta.ts';
 import { openCached } from '../store/transcript.ts';
 import { subtreeOf } from '../store/usage.ts';
 import type { ActivityDeps } from './deps.ts';
+import { createFence } from './fence.ts';
 import { withHeartbeat } from './heartbeat.ts';
 import { markLost } from './mark-lost.ts';
 
@@ -16,23 +18,41 @@ import { markLost } from './mark-lost.ts';
  * these at once do no harm, since the first terminal record stands. Answers their workflow ids.
  */
 export async function reconcile(deps: ActivityDeps): Promise<readonly string[]> {
-  return withHeartbeat(deps, async ({ signal, progress }) => {
+  return withHeartbeat(deps, async (pulse) => {
+    const { signal, progress } = pulse;
+    const { awake } = createFence(deps, pulse);
     const lost = await findLostAgents(deps.home, deps, RECENT_RUNS);
     for (const agent of lost) {
       signal.throwIfAborted();
       progress(agent.workflowId);
-      await endLost(deps, agent);
+      await endLost(deps, agent, awake);
     }
     return lost.map(({ workflowId }) => workflowId);
   });
 }
 
-async function endLost(deps: ActivityDeps, agent: LostAgent): Promise<void> {
+async function endLost(deps: ActivityDeps, agent: LostAgent, awake: () => Promise<void>): Promise<void> {
   await awaitDescendants(deps.home, agent);
   const transcript = await openCached(transcriptFile(deps.home, agent.place));
-  await markLost(deps, agent.place, agent.reason);
+  try {
+    await markLost(deps, agent.place, agent.reason, () => assertStillLost(deps, agent, awake));
+  } catch (error) {
+    if (!(error instanceof GoesOnError)) throw error;
+    deps.log.info({ agentId: agent.place.agentId }, 'a lost agent was reset meanwhile and goes on');
+    return;
+  }
   // Its terminal record may have been there, and only the listing's file not.
   await writeMeta(deps.home, agent.place, metaFromRecords(transcript.records));
+}
+
+/** Its workflow runs again: a person has reset it. */
+class GoesOnError extends Error {
+  override readonly name = 'GoesOnError';
+}
+
+async function assertStillLost(deps: ActivityDeps, agent: LostAgent, awake: () => Promise<void>): Promise<void> {
+  await awake();
+  if ((await fateOf(deps, agent)).kind === 'open') throw new GoesOnError(`${agent.workflowId} runs again`);
 }
 
 /** The server has asked them to stop; what they cost until then belongs to the bill of the one above. */

@@ -55,7 +55,7 @@ describe('promise 2: a worker that was stopped past the time-out and goes on', (
   let stopped: Worker;
 
   beforeEach(async () => {
-    harness = await createHarness({ workers: 0 });
+    harness = await createHarness({ workers: 0, config: 'limits: {reconcileMs: 1000}' });
     line = await openLine(inject('temporalAddress'));
     await harness.write('a.txt', 'one\ntwo\n');
   }, 60_000);
@@ -121,13 +121,16 @@ describe('promise 2: a worker that was stopped past the time-out and goes on', (
     2 * LONG_MS,
   );
 
-  it(
-    'in closing an agent that is reset meanwhile ends no command of what came after',
-    async () => {
+  it.each([
+    ['closing an agent', (run: Run) => run.handle.cancel()],
+    ['ending a lost one', (run: Run) => run.handle.terminate()],
+  ])(
+    'in %s that is reset meanwhile ends no command of what came after',
+    async (_, stop) => {
       await startWorkerThatStops('readdir /journal/[^/]+/[^/]+$');
       const run = await harness.run(toScriptPrompt([hold('reset'), { expect: { exitCode: 0 }, text: 'done' }]));
       await whenHeld(harness, 'reset');
-      await run.handle.cancel();
+      await stop(run);
       await isStopped();
       const awakeAt = Date.now() + NOTICED_MS;
       await harness.startWorker();
