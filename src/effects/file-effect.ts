@@ -31,9 +31,23 @@ export async function changeFile(effect: FileEffect): Promise<ToolResult> {
   return apply(change, intent, effect);
 }
 
-// Undefined: the file is still as it was before, so the change can be made now.
+/**
+ * The answer for a change that may not be made any more, where an earlier attempt has made it. Undefined: nothing was
+ * done, and nothing will be.
+ */
+export async function madeBefore(journal: CallJournal): Promise<ToolResult | undefined> {
+  const intent = await journal.readIntent();
+  // Wherever it is: it was inside the roots of then, and is only looked at.
+  return intent && outcomeOf(intent, ['/']);
+}
+
 async function recover(intent: FileIntent, { journal, roots }: FileEffect): Promise<ToolResult | undefined> {
   await removeTemporariesOf(journal.folder, intent.path, roots);
+  return outcomeOf(intent, roots);
+}
+
+// Undefined: the file is still as it was before, so the change was not made.
+async function outcomeOf(intent: FileIntent, roots: readonly string[]): Promise<ToolResult | undefined> {
   const now = await hashFile(intent.path, roots);
   if (now === intent.postSha256) return intent.result;
   return now === intent.preSha256 ? undefined : conflict(intent);

@@ -11,7 +11,7 @@ import { headOf, tailOf } from '../store/text.ts';
 import { visibleText } from '../tools/text.ts';
 import { isReadable } from '../tools/read-access.ts';
 import { ToolError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.ts';
-import { changeFile } from './file-effect.ts';
+import { changeFile, madeBefore } from './file-effect.ts';
 import type { CallJournal, ClaimOwner } from './journal.ts';
 import { runAlone, StaleAttemptError } from './running-calls.ts';
 
@@ -67,7 +67,9 @@ async function runOnce(run: CallRun): Promise<ToolResult> {
 
 async function answer(run: CallRun): Promise<ToolResult> {
   try {
-    return (await findDenial(run)) ?? (await act(run));
+    const denial = await findDenial(run);
+    if (!denial) return await act(run);
+    return (run.tool.effect === 'file' ? await madeBefore(run.journal) : undefined) ?? denial;
   } catch (error) {
     if (error instanceof ToolError) return { text: error.message, isError: true };
     throw error;

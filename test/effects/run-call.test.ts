@@ -107,6 +107,20 @@ describe('a file change', () => {
     expect(readFileSync(path, 'utf8')).toBe('first\n');
   });
 
+  it.each([
+    ['after writeIntent', /^Denied by the sandbox mode read-only/, 'first\n'],
+    ['before keep', /^appended to/, 'first\nsecond\n'],
+  ])('that may not be made any more after a death %s is told as what became of it', async (step, text, content) => {
+    const { folder, path } = newCall();
+    writeFileSync(path, 'first\n');
+    await attempt({ folder, path, workspace, line: 'second', step });
+    const run = testRun({ folder, workspace, tool: appendTool, input: { path, line: 'second' } });
+    const policy = testPolicy(workspace, { sandbox: 'read-only' });
+    const result = await runCall({ ...run, context: { ...run.context, policy } });
+    expect(result.text).toMatch(text);
+    expect(readFileSync(path, 'utf8')).toBe(content);
+  });
+
   it('two attempts in one process make it once and answer alike', async () => {
     const { folder, path } = newCall();
     const run = () => runCall(testRun({ folder, workspace, tool: appendTool, input: { path, line: 'only' } }));
