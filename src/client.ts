@@ -4,7 +4,7 @@ export { awaitResult, type RunEnding } from './client/ending.ts';
 export { askOpenWork, clock, describePending, type OpenWork } from './client/pending.ts';
 export { assertNewRun, DuplicateRun, newRunId, startRun, type RunSpec, type StartedRun } from './client/start-run.ts';
 export {
-  findStem,
+  findQueue,
   findUnopened,
   queryStatus,
   requestCancel,

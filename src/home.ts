@@ -116,11 +116,15 @@ function existingPart(path: string): string {
 
 /** The home's id, minted at first use; every process that asks gets the same one. Names the task queue. */
 export function homeId(home: string): string {
-  const file = homePaths(home).homeIdFile;
-  const known = readHomeId(file);
+  const known = knownHomeId(home);
   if (known !== undefined) return known;
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  return mint(file);
+  return mint(homePaths(home).homeIdFile);
+}
+
+/** The home's id, for who only looks: undefined where nothing has ever run. */
+export function knownHomeId(home: string): string | undefined {
+  return readHomeId(homePaths(home).homeIdFile);
 }
 
 const ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';

@@ -6,6 +6,7 @@ import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
 import { findRunOrSay, lookUpAgent, readConfigToLook, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
+import { assertOwnRun } from './own-run.ts';
 import { openSession, withSession } from './session.ts';
 
 export function addCancel(program: Command, context: CommandContext): void {
@@ -42,7 +43,10 @@ async function cancelUnopened(
 
 async function request(context: CommandContext, config: Config, id: string): Promise<TalkOutcome> {
   const session = await openSession(context, { config });
-  return withSession(session, ({ temporal }) => requestCancel(temporal.client, id));
+  return withSession(session, async ({ temporal }) => {
+    await assertOwnRun(config, temporal, id);
+    return requestCancel(temporal.client, id);
+  });
 }
 
 function say({ io }: CommandContext, id: string, outcome: TalkOutcome): void {

@@ -6,6 +6,7 @@ import { CliError, EXIT } from './cli-error.ts';
 import { findRunOrSay, lookUpAgent, readConfig, type CommandContext } from './context.ts';
 import { printLine } from './io.ts';
 import { parseText } from './option-values.ts';
+import { assertOwnRun } from './own-run.ts';
 import { openSession, withSession } from './session.ts';
 import { lookUpUnopened } from './unopened.ts';
 
@@ -32,7 +33,10 @@ async function tell(context: CommandContext, { name, message, agent }: Telling):
   const config = readConfig(context);
   const id = await workflowOf(config, name, agent);
   const session = await openSession(context, { config });
-  const outcome = await withSession(session, ({ temporal }) => steer(temporal.client, id, message));
+  const outcome = await withSession(session, async ({ temporal }) => {
+    await assertOwnRun(config, temporal, id);
+    return steer(temporal.client, id, message);
+  });
   if (!outcome.done) throw new CliError(`${id} ${outcome.reason}.`, EXIT.failed);
   printLine(context.io.stdout, `${id} reads it at its next turn`);
 }

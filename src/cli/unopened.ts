@@ -1,6 +1,7 @@
 import { connect, findUnopened, isUnreachable, type UnopenedRun } from '../client.ts';
 import type { Config } from '../config.ts';
 import { CliError } from './cli-error.ts';
+import { assertOwnQueue } from './own-run.ts';
 import { runningAddress } from './running-address.ts';
 
 /** A run without a file: no worker has taken it up yet, and only its whole id finds it. */
@@ -19,7 +20,10 @@ export async function lookUpUnopened(config: Config, { name, problem }: Unfound)
     const { client, close } = await connect(config.temporal, await runningAddress(config));
     const ask = () => findUnopened(client, name);
     const found = await client.withDeadline(Date.now() + ASK_MS, ask).finally(close);
-    if (found) return found;
+    if (found) {
+      assertOwnQueue(config, name, found.queue);
+      return found;
+    }
   } catch (error) {
     if (!isUnreachable(error)) throw error;
   }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { findStem } from '../client.ts';
+import { findUnopened } from '../client.ts';
 import type { Config } from '../config.ts';
 import type { AgentStatus } from '../protocol.ts';
 import { rootTranscriptFile } from '../store/layout.ts';
@@ -8,6 +8,7 @@ import { loadMeta } from '../store/meta.ts';
 import { CliError } from './cli-error.ts';
 import { findRunOrSay, readConfigToLook, readOrSay, type CommandContext } from './context.ts';
 import { announce, followToTheEnd, reportEnded } from './follow/follow-command.ts';
+import { assertOwnQueue, assertOwnRun } from './own-run.ts';
 import { openSession, withSession } from './session.ts';
 
 export function addWatch(program: Command, context: CommandContext): void {
@@ -33,7 +34,8 @@ async function watch(context: CommandContext, name: string, json: boolean): Prom
     return reportEnded(context, { config, run, json }, ended);
   }
   const session = await openSession(context, { config });
-  await withSession(session, async () => {
+  await withSession(session, async ({ temporal }) => {
+    await assertOwnRun(config, temporal, runId);
     announce(context, { config, session, run, json });
     await followToTheEnd(context, { config, session, run, json });
   });
@@ -60,8 +62,10 @@ interface Unopened {
 async function watchUnopened(context: CommandContext, { config, name, json, problem }: Unopened): Promise<void> {
   const session = await openSession(context, { config });
   await withSession(session, async ({ temporal }) => {
-    const stem = await findStem(temporal.client, name);
-    if (stem === undefined) throw new CliError(problem);
+    const found = await findUnopened(temporal.client, name);
+    if (found === undefined) throw new CliError(problem);
+    assertOwnQueue(config, name, found.queue);
+    const { stem } = found;
     const run = { runId: name, stem, file: rootTranscriptFile(config.home.value, stem) };
     announce(context, { config, session, run, json });
     await followToTheEnd(context, { config, session, run, json });
