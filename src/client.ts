@@ -2,13 +2,7 @@
 export { connect, isUnreachable, ServerUnreachable, type TemporalClient } from './client/connection.ts';
 export { awaitResult, type RunEnding } from './client/ending.ts';
 export { askOpenWork, clock, describePending, type OpenWork } from './client/pending.ts';
-export { assertNewRun, DuplicateRun, newRunId, startRun, type RunSpec, type StartedRun } from './client/start-run.ts';
-export {
-  findQueue,
-  findUnopened,
-  queryStatus,
-  requestCancel,
-  steer,
-  type TalkOutcome,
-  type UnopenedRun,
-} from './client/talk.ts';
+export { assertNewRun, newRunId, startRun, type RunSpec, type StartedRun } from './client/start-run.ts';
+export { DuplicateRun, hasLeftNothing } from './client/start-refused.ts';
+export { queryStatus, requestCancel, steer, type TalkOutcome } from './client/talk.ts';
+export { findQueue, findUnopened, type UnopenedRun } from './client/unopened.ts';

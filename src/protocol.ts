@@ -344,6 +344,9 @@ export function callId(turn: number, index: number): string {
   return `t${turn}.${index}`;
 }
 
+/** Name in a root's memo of where the run's files are. */
+export const TRANSCRIPT_MEMO = 'transcript';
+
 /** Task queue of a home: two people on one namespace never run each other's jobs. */
 export function taskQueue(homeId: string): string {
   return `errand-${homeId}`;

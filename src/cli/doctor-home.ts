@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { homeId, homePaths } from '../home.ts';
 import { taskQueue } from '../protocol.ts';
 import { findDisagreements, type Disagreement } from '../reconcile/disagreements.ts';
-import { nameServer } from '../reconcile/fate.ts';
+import { nameServer, type NamedServer } from '../reconcile/fate.ts';
 import { cleanLeftovers, findLeftovers, type CleanedLeftover } from '../reconcile/leftovers.ts';
 import { runningAddress } from './running-address.ts';
 
@@ -20,8 +20,10 @@ export async function lookAtHome(config: Config, clean: boolean): Promise<HomeFi
   const home = config.home.value;
   // Without an id nothing has ever run here, and looking must not make one.
   if (!existsSync(homePaths(home).homeIdFile)) return { disagreements: [], leftovers: [], isCleaned: false };
-  const disagreements = await compare(config);
-  const leftovers = await findLeftovers(home);
+  const { disagreements, leftovers } = await withServer(config, async (server) => ({
+    disagreements: await findDisagreements({ home, queue: taskQueue(homeId(home)), ...(server && { server }) }),
+    leftovers: await findLeftovers(home, server),
+  }));
   return { disagreements, leftovers: clean ? await cleanLeftovers(home, leftovers) : leftovers, isCleaned: clean };
 }
 
@@ -36,18 +38,17 @@ export function homeLines({ disagreements, leftovers, isCleaned }: HomeFindings)
   return [...lines, ...told, ...hint];
 }
 
-async function compare(config: Config): Promise<readonly Disagreement[]> {
-  const home = config.home.value;
-  const queue = taskQueue(homeId(home));
+/** Without a server where none can be reached, or where it goes away meanwhile. */
+async function withServer<Found>(config: Config, look: (server?: NamedServer) => Promise<Found>): Promise<Found> {
   try {
     const { client, namespace, close } = await connect(config.temporal, await runningAddress(config));
     try {
-      return await findDisagreements({ home, queue, server: await nameServer(client, namespace) });
+      return await look(await nameServer(client, namespace));
     } finally {
       await close();
     }
   } catch (error) {
     if (!isUnreachable(error)) throw error;
-    return findDisagreements({ home, queue });
+    return look();
   }
 }

@@ -18,7 +18,10 @@ export function addDoctor(program: Command, context: CommandContext): void {
   program
     .command('doctor')
     .description('what works here and what does not, every setting and where it came from')
-    .option('--clean', 'remove what is left over: jobs and files of agents that have ended, stale sockets, drafts')
+    .option(
+      '--clean',
+      'remove what is left over: jobs and files of agents that have ended, stale sockets, drafts, starts that were cut short',
+    )
     .option('--json', 'one JSON object')
     .action((options: DoctorOptions) => doctor(context, options));
 }

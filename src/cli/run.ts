@@ -1,12 +1,20 @@
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { assertNewRun, DuplicateRun, newRunId, startRun, type RunSpec, type StartedRun } from '../client.ts';
+import {
+  assertNewRun,
+  DuplicateRun,
+  hasLeftNothing,
+  newRunId,
+  startRun,
+  type RunSpec,
+  type StartedRun,
+} from '../client.ts';
 import { hasModelAccess, type Config, type Environment } from '../config.ts';
 import { modelServerOf } from '../model-server-id.ts';
 import { MAX_HOPS, rootPolicy } from '../policy/defaults.ts';
 import { SANDBOX_MODES, type Policy, type SandboxMode } from '../policy/policy.ts';
 import { MAX_PROMPT_BYTES } from '../protocol.ts';
-import { takeSnapshot } from '../snapshot/snapshot.ts';
+import { dropSnapshot, takeSnapshot } from '../snapshot/snapshot.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import { readConfig, warn, type CommandContext } from './context.ts';
 import { stopEarly, type EarlyStop } from './follow/early-stop.ts';
@@ -161,13 +169,16 @@ function lowerOf(a: SandboxMode, b: SandboxMode): SandboxMode {
 
 async function begin(context: CommandContext, session: Session, spec: RunSpec, early: EarlyStop): Promise<StartedRun> {
   const { home, runId, workspace } = spec;
+  let isNewSnapshot = false;
   try {
     await assertNewRun(home, runId);
     const snapshot = await early.unlessStopped(takeSnapshot({ home, runId, workspace, env: context.io.env }));
+    isNewSnapshot = snapshot.taken && snapshot.isNew;
     if (!snapshot.taken) warn(context, `No snapshot of the workspace, so no diff at the end: ${snapshot.reason}.`);
     const hint = `Stopped while run ${runId} was being started; errand ps tells whether it was.`;
     return await early.unlessInsisted(startRun(session.temporal, spec), hint);
   } catch (error) {
+    if (isNewSnapshot && hasLeftNothing(error)) await dropSnapshot(home, runId);
     if (error instanceof DuplicateRun) throw new CliError(error.message, EXIT.rejected);
     throw error;
   }

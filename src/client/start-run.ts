@@ -1,10 +1,18 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
 } from '@temporalio/client';
-import { AGENT_INPUT_VERSION, AGENT_WORKFLOW, taskQueue, type AgentInput, type AgentObjects } from '../protocol.ts';
+import {
+  AGENT_INPUT_VERSION,
+  AGENT_WORKFLOW,
+  taskQueue,
+  TRANSCRIPT_MEMO,
+  type AgentInput,
+  type AgentObjects,
+} from '../protocol.ts';
 import type { Policy } from '../policy/policy.ts';
 import { rootType } from '../agents/built-in.ts';
 import { storeStartingObjects } from '../agents/starting-objects.ts';
@@ -12,11 +20,14 @@ import { homeId } from '../home.ts';
 import { offeredTools } from '../policy/decide.ts';
 import { listRuns } from '../store/listing.ts';
 import { putObject } from '../store/objects.ts';
+import { writeStartNote } from '../store/start-note.ts';
 import { TOOL_NAMES } from '../tools/index.ts';
 import { TASK_TOOL } from '../tools/task.ts';
 import { newTranscriptStem, rootTranscriptFile, runFolder } from '../store/layout.ts';
 import type { TemporalClient } from './connection.ts';
 import { ensureSearchAttributes, rootAttributes } from './search-attributes.ts';
+import { DuplicateRun, isRefusal } from './start-refused.ts';
+import { findUnopened } from './unopened.ts';
 
 /** A job: everything a person decided about a run. */
 export interface RunSpec {
@@ -44,14 +55,6 @@ export interface StartedRun {
   readonly file: string;
 }
 
-/** There is a run with this id already. */
-export class DuplicateRun extends Error {
-  override readonly name = 'DuplicateRun';
-}
-
-/** Name in the memo of where the run's files are. */
-export const TRANSCRIPT_MEMO = 'transcript';
-
 const MAX_SLUG_LENGTH = 40;
 const DETAILS_TASK_BYTES = 2000;
 const WORKFLOW_TASK_TIMEOUT_MS = 10_000;
@@ -71,40 +74,58 @@ export function newRunId(prompt: string): string {
   return `${slug === '' ? 'run' : slug}-${suffix}`;
 }
 
-/** Stores what the run needs and starts its workflow. Throws DuplicateRun; nothing is started then. */
-export async function startRun({ client, namespace }: TemporalClient, spec: RunSpec): Promise<StartedRun> {
-  const stem = newTranscriptStem(spec.runId, new Date());
-  const objects = await storeObjects(spec, stem);
-  const searchAttributes = await ensureSearchAttributes(client, namespace, spec.warn);
-  const input = toInput(spec, { stem, objects, searchAttributes });
-  try {
-    await client.workflow.start(AGENT_WORKFLOW, {
-      args: [input],
-      workflowId: spec.runId,
-      taskQueue: taskQueue(homeId(spec.home)),
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
-      workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
-      workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
-      staticSummary: `${rootType.name}: ${input.description}`.slice(0, 120),
-      staticDetails: details(spec, runFolder(spec.home, stem)),
-      memo: { workspace: spec.workspace, model: spec.model, [TRANSCRIPT_MEMO]: stem },
-      ...(searchAttributes && { typedSearchAttributes: rootAttributes(rootType.name) }),
-    });
-  } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) throw duplicate(spec.runId);
+/** Stores what the run needs and starts its workflow. Throws DuplicateRun; nothing is started, and left, then. */
+export async function startRun(temporal: TemporalClient, spec: RunSpec): Promise<StartedRun> {
+  const { home, runId } = spec;
+  const stem = newTranscriptStem(runId, new Date());
+  const run = { runId, stem, file: rootTranscriptFile(home, stem) };
+  const forget = () => rm(runFolder(home, stem), { recursive: true, force: true });
+  const prepared = await prepare(temporal, spec, stem).catch(async (error: unknown) => {
+    await forget();
     throw error;
+  });
+  try {
+    await startWorkflow(temporal, spec, prepared);
+    return run;
+  } catch (error) {
+    const isTaken = error instanceof WorkflowExecutionAlreadyStartedError;
+    const there = isTaken ? await findUnopened(temporal.client, runId) : undefined;
+    // An answer that was lost on its way, asked for again: what stands in the way is this very start.
+    if (there?.stem === stem) return run;
+    if (isTaken || isRefusal(error)) await forget();
+    throw isTaken ? new DuplicateRun(runId, there?.queue !== taskQueue(homeId(home))) : error;
   }
-  return { runId: spec.runId, stem, file: rootTranscriptFile(spec.home, stem) };
+}
+
+/** What the run needs on disk; first of all whose it is, for the case that its start is cut short. */
+async function prepare({ client, namespace }: TemporalClient, spec: RunSpec, stem: string): Promise<Prepared> {
+  const { clusterId } = await client.workflowService.getClusterInfo({});
+  await writeStartNote(spec.home, stem, { clusterId: clusterId ?? '', namespace, pid: process.pid });
+  const objects = await storeObjects(spec, stem);
+  return { stem, objects, searchAttributes: await ensureSearchAttributes(client, namespace, spec.warn) };
+}
+
+async function startWorkflow({ client }: TemporalClient, spec: RunSpec, prepared: Prepared): Promise<void> {
+  const input = toInput(spec, prepared);
+  const { stem, searchAttributes } = prepared;
+  await client.workflow.start(AGENT_WORKFLOW, {
+    args: [input],
+    workflowId: spec.runId,
+    taskQueue: taskQueue(homeId(spec.home)),
+    workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.FAIL,
+    workflowTaskTimeout: WORKFLOW_TASK_TIMEOUT_MS,
+    staticSummary: `${rootType.name}: ${input.description}`.slice(0, 120),
+    staticDetails: details(spec, runFolder(spec.home, stem)),
+    memo: { workspace: spec.workspace, model: spec.model, [TRANSCRIPT_MEMO]: stem },
+    ...(searchAttributes && { typedSearchAttributes: rootAttributes(rootType.name) }),
+  });
 }
 
 /** Throws DuplicateRun for an id that the files know: the server forgets closed runs after a while, they do not. */
 export async function assertNewRun(home: string, runId: string): Promise<void> {
   const { runs } = await listRuns(home);
-  if (runs.some((run) => run.runId === runId)) throw duplicate(runId);
-}
-
-function duplicate(runId: string): DuplicateRun {
-  return new DuplicateRun(`There is a run ${runId} already; choose another --id. errand show ${runId} shows it.`);
+  if (runs.some((run) => run.runId === runId)) throw new DuplicateRun(runId);
 }
 
 async function storeObjects({ home, policy, model, workspace }: RunSpec, stem: string): Promise<AgentObjects> {

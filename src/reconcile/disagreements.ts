@@ -1,7 +1,7 @@
 import { AGENT_WORKFLOW } from '../protocol.ts';
 import { transcriptFile } from '../store/layout.ts';
 import type { AgentPlace } from '../store/layout.ts';
-import { listAgents, listRuns } from '../store/listing.ts';
+import { listAgents, listRuns, type ListingProblem } from '../store/listing.ts';
 import { metaFromRecords, readMeta } from '../store/meta.ts';
 import { readTranscript } from '../store/read.ts';
 import { GONE_EVENT } from '../store/records.ts';
@@ -140,6 +140,11 @@ function withoutFiles(openIds: ReadonlyMap<string, Date>, known: ReadonlySet<str
   }));
 }
 
-function unreadable({ file, reason }: { file: string; reason: string }): Disagreement {
+const UNOPENED =
+  'leave it if it waits for a worker, put the transcript back if you have a copy; what a start that was cut short has ' +
+  'left, errand doctor --clean removes an hour later, if it can ask the server';
+
+function unreadable({ file, reason, isUnopened }: ListingProblem): Disagreement {
+  if (isUnopened) return { what: file, problem: reason, next: UNOPENED };
   return { what: file, problem: reason, next: 'move the file away, or restore it; other runs are not affected' };
 }

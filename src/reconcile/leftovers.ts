@@ -7,15 +7,17 @@ import { cancelJob, listOpenJobs } from '../jobs/cancel-job.ts';
 import type { AgentRef } from '../protocol.ts';
 import { allInstances } from '../server/instance.ts';
 import { readLock } from '../server/life-lock.ts';
-import { metaFile, transcriptFile } from '../store/layout.ts';
+import { metaFile, runFolder, transcriptFile } from '../store/layout.ts';
 import { listAgents, listRuns } from '../store/listing.ts';
 import { metaFromRecords, readMeta, writeMeta } from '../store/meta.ts';
 import { readTranscript } from '../store/read.ts';
 import type { AgentMeta } from '../store/records.ts';
+import { findAbandonedStarts } from './abandoned-starts.ts';
+import type { NamedServer } from './fate.ts';
 
 /** Something that outlived what it was for. */
 export interface Leftover {
-  readonly kind: 'job' | 'scratch' | 'temporary' | 'socket' | 'meta';
+  readonly kind: 'start' | 'job' | 'scratch' | 'temporary' | 'socket' | 'meta';
   readonly path: string;
   /** What it is, for people. */
   readonly note: string;
@@ -27,8 +29,11 @@ export interface CleanedLeftover extends Leftover {
   readonly problem?: string;
 }
 
-/** Lists open jobs and scratch folders of ended agents, stale sockets, old temporary files, wrong meta files. */
-export async function findLeftovers(home: string): Promise<readonly Leftover[]> {
+/**
+ * Lists open jobs and scratch folders of ended agents, stale sockets, old temporary files, wrong meta files; with a
+ * server that can be asked, starts that were cut short.
+ */
+export async function findLeftovers(home: string, server?: NamedServer): Promise<readonly Leftover[]> {
   const agents = await knownAgents(home);
   return [
     ...(await jobsOfEnded(home, agents)),
@@ -36,6 +41,7 @@ export async function findLeftovers(home: string): Promise<readonly Leftover[]> 
     ...(await temporaryFiles(home)),
     ...staleSockets(home),
     ...wrongMetas(home, agents),
+    ...(server ? await abandonedStarts(home, server) : []),
   ];
 }
 
@@ -150,6 +156,15 @@ function wrongMetas(home: string, agents: Agents): readonly Leftover[] {
     const note = `missing, damaged or older than its transcript, which says ${meta.status}`;
     return { kind: 'meta', path: metaFile(home, place), note };
   });
+}
+
+async function abandonedStarts(home: string, server: NamedServer): Promise<readonly Leftover[]> {
+  const note = 'of a run whose start was cut short: the server does not know it';
+  const folders = (await findAbandonedStarts(home, server)).flatMap(({ stem, runId, isOnly }) => {
+    const snapshot = join(homePaths(home).snapshots, runId);
+    return [runFolder(home, stem), ...(isOnly && existsSync(snapshot) ? [snapshot] : [])];
+  });
+  return folders.map((path) => ({ kind: 'start', path, note }));
 }
 
 async function clean(home: string, agents: Agents, { kind, path }: Leftover): Promise<void> {

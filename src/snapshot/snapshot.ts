@@ -16,7 +16,8 @@ export interface SnapshotPlace {
 }
 
 /** A snapshot was taken, or why there is none: the run goes on without a diff. */
-export type Snapshot = { readonly taken: true } | { readonly taken: false; readonly reason: string };
+export type Snapshot =
+  { readonly taken: true; readonly isNew: boolean } | { readonly taken: false; readonly reason: string };
 
 /** What changed since the start; `cut` when there was more than anyone reads. */
 export interface WorkspaceDiff {
@@ -32,17 +33,22 @@ const MAX_DIFF_BYTES = 8 * 1024 * 1024;
 export async function takeSnapshot(place: SnapshotPlace): Promise<Snapshot> {
   const git = shadowGit(place);
   // The first snapshot of a run is the one from its start.
-  if (existsSync(join(git.gitDir, START_REF))) return { taken: true };
+  if (existsSync(join(git.gitDir, START_REF))) return { taken: true, isNew: false };
   try {
     await openRepository(git);
     const problem = await addAll(git, join(git.gitDir, 'index'));
     if (problem) return await abandon(git, problem);
     const tree = (await runGit(git, ['write-tree'], { timeoutMs: GIT_TIMEOUT_MS })).stdout.toString('utf8').trim();
     await runGit(git, ['update-ref', START_REF, tree], { timeoutMs: GIT_TIMEOUT_MS });
-    return { taken: true };
+    return { taken: true, isNew: true };
   } catch (error) {
     return await abandon(git, missingGit(error) ?? (error instanceof Error ? error.message : String(error)));
   }
+}
+
+/** Removes the snapshot of a run that was not started after all. */
+export async function dropSnapshot(home: string, runId: string): Promise<void> {
+  await rm(join(homePaths(home).snapshots, runId), { recursive: true, force: true });
 }
 
 /** Unified diff between the run's start and now, new files included; undefined without a snapshot. */

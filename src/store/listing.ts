@@ -23,6 +23,8 @@ export interface ListingProblem {
   /** Path with control characters escaped: for people only. */
   readonly file: string;
   readonly reason: string;
+  /** It is the folder of a run that has no transcript: nothing is wrong with the file itself. */
+  readonly isUnopened?: true;
 }
 
 /** Agents of a run as a tree; `agents` are the children. */
@@ -42,7 +44,9 @@ export async function listRuns(
   const problems: ListingProblem[] = [];
   const days = dayFolders(home, (folder, error) => problems.push(problem(folder, error)));
   for await (const { folder, names, unopened } of days) {
-    problems.push(...unopened.map((name) => ({ file: `${folder}/${name}`, reason: UNOPENED })));
+    problems.push(
+      ...unopened.map((name) => ({ file: `${folder}/${name}`, reason: UNOPENED, isUnopened: true as const })),
+    );
     for (const some of inGroups(names)) {
       if (runs.length >= limit) return { runs: runs.slice(0, limit), problems };
       for (const found of await Promise.all(some.map((name) => listRun(home, folder, name)))) {
