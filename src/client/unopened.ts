@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { WorkflowNotFoundError, type Client, type WorkflowExecutionDescription } from '@temporalio/client';
 import { TRANSCRIPT_MEMO } from '../protocol.ts';
 
 /** A run as the server alone knows it: one that no worker has taken up yet has no file. */
@@ -14,21 +14,21 @@ export interface UnopenedRun {
 
 /** Undefined for an id that is no run's. */
 export async function findUnopened(client: Client, runId: string): Promise<UnopenedRun | undefined> {
-  try {
-    const { memo, status, startTime, taskQueue } = await client.workflow.getHandle(runId).describe();
-    const stem = memo?.[TRANSCRIPT_MEMO];
-    if (typeof stem !== 'string') return undefined;
-    return { runId, stem, queue: taskQueue, status: status.name.toLowerCase(), startedAt: startTime.toISOString() };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  }
+  const found = await describeIfThere(client, runId);
+  const stem = found?.memo?.[TRANSCRIPT_MEMO];
+  if (found === undefined || typeof stem !== 'string') return undefined;
+  const { status, startTime, taskQueue } = found;
+  return { runId, stem, queue: taskQueue, status: status.name.toLowerCase(), startedAt: startTime.toISOString() };
 }
 
 /** Task queue of any workflow; undefined when the server knows none with this id. */
 export async function findQueue(client: Client, workflowId: string): Promise<string | undefined> {
+  return (await describeIfThere(client, workflowId))?.taskQueue;
+}
+
+async function describeIfThere(client: Client, workflowId: string): Promise<WorkflowExecutionDescription | undefined> {
   try {
-    return (await client.workflow.getHandle(workflowId).describe()).taskQueue;
+    return await client.workflow.getHandle(workflowId).describe();
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;

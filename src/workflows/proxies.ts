@@ -24,8 +24,8 @@ const JOB_GRACE_MS = 5 * 60_000;
 
 /**
  * Infrastructure trouble has no attempt limit; the activities add jitter, honour `retry-after` and give up once it has
- * lasted for `limits.outageMs`, which schedule-to-close leaves beside one attempt and a long sleep. What no retry can cure says so itself
- * (`nonRetryable`): a list of types here would be in history twice a turn.
+ * lasted for `limits.outageMs`, which schedule-to-close leaves beside one attempt and a long sleep. What no retry can
+ * cure says so itself (`nonRetryable`): a list of types here would be in history twice a turn.
  */
 const PATIENT: ActivityOptions['retry'] = {
   initialInterval: 1_000,
